@@ -1,0 +1,7 @@
+//! The pure domain of `kubectl zone-rollout`: what is known about a group of Rollouts, the state of
+//! each zone, where traffic goes, and what may be done next. Nothing here reads a clock, a file, an
+//! environment variable or a network; everything is a function of its arguments.
+
+pub mod layout;
+pub mod scene;
+pub mod time;

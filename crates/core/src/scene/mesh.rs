@@ -1,0 +1,219 @@
+//! Services, VirtualServices and DestinationRules, as far as traffic is computed from them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Meta;
+
+/// A Service (`v1`).
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Service {
+    /// Metadata.
+    #[serde(rename = "metadata")]
+    pub meta: Meta,
+    /// What it selects.
+    pub spec: ServiceSpec,
+}
+
+/// `spec` of a Service.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ServiceSpec {
+    /// Labels a pod must carry.
+    pub selector: BTreeMap<String, String>,
+}
+
+/// A VirtualService (`networking.istio.io`).
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct VirtualService {
+    /// Metadata.
+    #[serde(rename = "metadata")]
+    pub meta: Meta,
+    /// Its routes.
+    pub spec: VirtualServiceSpec,
+}
+
+/// `spec` of a VirtualService.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct VirtualServiceSpec {
+    /// Hosts it applies to, short or fully qualified.
+    pub hosts: Vec<String>,
+    /// HTTP routes in order; the first that matches wins.
+    pub http: Vec<HttpRoute>,
+}
+
+/// One HTTP route. Built from the whole JSON value, which a guarded write compares.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(try_from = "Value")]
+pub struct HttpRoute {
+    /// Name; what a Rollout refers to.
+    pub name: String,
+    /// Conditions, any of which is enough; empty means always.
+    pub matches: Vec<HttpMatch>,
+    /// Where to, with weights.
+    pub destinations: Vec<RouteDestination>,
+    /// The `route` list as it stands in the object.
+    pub raw_destinations: Value,
+}
+
+impl TryFrom<Value> for HttpRoute {
+    type Error = serde_json::Error;
+
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Raw {
+            name: String,
+            r#match: Vec<HttpMatch>,
+            route: Vec<Value>,
+        }
+        let raw: Raw = serde_json::from_value(value)?;
+        let destinations =
+            raw.route.iter().cloned().map(serde_json::from_value).collect::<Result<_, _>>()?;
+        Ok(Self {
+            name: raw.name,
+            matches: raw.r#match,
+            destinations,
+            raw_destinations: Value::Array(raw.route),
+        })
+    }
+}
+
+/// One entry of `match`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HttpMatch {
+    /// Labels the calling proxy must carry.
+    pub source_labels: BTreeMap<String, String>,
+    /// Gateways. If this is set, Istio does not look at `sourceLabels` at all.
+    pub gateways: Vec<String>,
+    /// Only a name in statistics, no condition.
+    pub stat_prefix: String,
+    /// Only a name, no condition.
+    pub name: String,
+    /// Conditions on the request, such as `uri` or `headers`.
+    #[serde(flatten)]
+    pub request: BTreeMap<String, Value>,
+}
+
+/// One weighted destination of a route.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct RouteDestination {
+    /// Where to.
+    pub destination: Destination,
+    /// Weight; the Rollouts controller writes percent. Absent counts as 0 beside others.
+    pub weight: Option<f64>,
+}
+
+/// Host and subset.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Destination {
+    /// Host, short or fully qualified.
+    pub host: String,
+    /// Subset of the host's DestinationRules; empty for all endpoints.
+    pub subset: String,
+}
+
+/// A DestinationRule (`networking.istio.io`).
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct DestinationRule {
+    /// Metadata.
+    #[serde(rename = "metadata")]
+    pub meta: Meta,
+    /// Its subsets and policy.
+    pub spec: DestinationRuleSpec,
+}
+
+/// `spec` of a DestinationRule.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DestinationRuleSpec {
+    /// Host, short or fully qualified.
+    pub host: String,
+    /// Policy for all subsets.
+    pub traffic_policy: Option<TrafficPolicy>,
+    /// Subsets.
+    pub subsets: Vec<Subset>,
+    /// If set, the rule counts for these clients only.
+    pub workload_selector: Option<Value>,
+}
+
+/// A named part of a host's endpoints.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Subset {
+    /// Name.
+    pub name: String,
+    /// Labels an endpoint must carry.
+    pub labels: BTreeMap<String, String>,
+    /// Policy that overrides the rule's, part by part.
+    pub traffic_policy: Option<TrafficPolicy>,
+}
+
+/// `trafficPolicy`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TrafficPolicy {
+    /// Load balancing.
+    pub load_balancer: Option<LoadBalancer>,
+    /// Ejection of failing endpoints. Locality failover works only where this is set.
+    pub outlier_detection: Option<OutlierDetection>,
+}
+
+/// `loadBalancer`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LoadBalancer {
+    /// How localities are preferred.
+    pub locality_lb_setting: Option<LocalityLbSetting>,
+}
+
+/// `localityLbSetting`. `distribute` wins over the two others.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LocalityLbSetting {
+    /// False turns locality preference off; absent is true.
+    pub enabled: Option<bool>,
+    /// Fixed shares by locality.
+    pub distribute: Vec<LocalityDistribute>,
+    /// Failover between regions.
+    pub failover: Vec<LocalityFailover>,
+    /// Failover by labels in common, in order.
+    pub failover_priority: Vec<String>,
+}
+
+/// One entry of `distribute`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct LocalityDistribute {
+    /// Locality of the client: `region/zone/subzone`, with `*`.
+    pub from: String,
+    /// Percent by locality of the endpoint.
+    pub to: BTreeMap<String, u32>,
+}
+
+/// One entry of `failover`: regions only.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct LocalityFailover {
+    /// Region of the client.
+    pub from: String,
+    /// Region it fails over to.
+    pub to: String,
+}
+
+/// `outlierDetection`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OutlierDetection {
+    /// Largest share of endpoints that may be ejected, in percent; Envoy's default is 10.
+    pub max_ejection_percent: Option<u32>,
+}
