@@ -2,6 +2,11 @@
 //! each zone, where traffic goes, and what may be done next. Nothing here reads a clock, a file, an
 //! environment variable or a network; everything is a function of its arguments.
 
+pub mod group;
 pub mod layout;
 pub mod scene;
 pub mod time;
+pub mod traffic;
+
+#[cfg(test)]
+mod testing;

@@ -115,27 +115,7 @@ pub fn zone_local(spec: &Spec) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    pub(crate) fn spec() -> Spec {
-        let zone = |short: &str| SpecZone {
-            short: short.to_owned(),
-            topology: format!("us-east-1{short}"),
-        };
-        Spec {
-            name: "test".to_owned(),
-            namespace: "default".to_owned(),
-            image: "myapp:v1".to_owned(),
-            zones: vec![zone("a"), zone("b"), zone("c")],
-            replicas: 3,
-            port: 8080,
-            target_port: 9090,
-            gate: true,
-            weights: vec![10, 20, 50, 80],
-            pause: "5m".to_owned(),
-            progress_deadline_seconds: 600,
-            istio_api_version: "v1".to_owned(),
-        }
-    }
+    use crate::testing::spec;
 
     fn named<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
         objects
@@ -182,8 +162,12 @@ mod tests {
             let objects = zone_local(&spec);
             let http = named(&objects, "VirtualService", "test")["spec"]["http"].clone();
             let last = http.as_array().unwrap().last().unwrap();
-            let sum: u64 =
-                last["route"].as_array().unwrap().iter().map(|to| to["weight"].as_u64().unwrap()).sum();
+            let sum: u64 = last["route"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|to| to["weight"].as_u64().unwrap())
+                .sum();
             assert_eq!(sum, 100);
         }
     }

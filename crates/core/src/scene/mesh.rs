@@ -43,6 +43,8 @@ pub struct VirtualService {
 pub struct VirtualServiceSpec {
     /// Hosts it applies to, short or fully qualified.
     pub hosts: Vec<String>,
+    /// Gateways it is bound to; empty means the mesh, which is also called `mesh`.
+    pub gateways: Vec<String>,
     /// HTTP routes in order; the first that matches wins.
     pub http: Vec<HttpRoute>,
 }

@@ -27,6 +27,7 @@ pub use rollout::{
 pub use workload::{
     Autoscaler, Condition, ContainerState, ContainerStatus, Node, Pod, PodPhase, ReplicaSet,
 };
+pub(crate) use workload::{POD_HASH_LABEL, REGION_LABEL, ZONE_LABEL};
 
 use crate::time::Moment;
 
@@ -106,13 +107,15 @@ pub enum Coverage {
 pub struct Kind<T> {
     /// The objects. A [`Seen`] is small; the object behind it is shared.
     pub items: BTreeMap<Key, Seen<T>>,
+    /// Objects that were sent but cannot be understood, and why.
+    pub broken: BTreeMap<Key, String>,
     /// How well they are known.
     pub coverage: Coverage,
 }
 
 impl<T> Default for Kind<T> {
     fn default() -> Self {
-        Self { items: BTreeMap::new(), coverage: Coverage::NotGiven }
+        Self { items: BTreeMap::new(), broken: BTreeMap::new(), coverage: Coverage::NotGiven }
     }
 }
 

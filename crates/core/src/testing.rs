@@ -1,0 +1,191 @@
+//! Scenes for tests: built from plain objects, with the statuses that the controllers and kubelet
+//! really write.
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+use crate::layout::{Spec, SpecZone};
+use crate::scene::{Coverage, Key, Kind, Meta, Origin, Scene};
+use crate::time::Moment;
+
+/// The moment at which every test scene is complete.
+pub(crate) fn now() -> Moment {
+    let wall: Timestamp = "2026-11-30T12:00:00Z".parse().unwrap();
+    Moment { wall, mono: Duration::from_secs(1000) }
+}
+
+/// Three zones a, b, c with three pods each and a gate.
+pub(crate) fn spec() -> Spec {
+    let zone =
+        |short: &str| SpecZone { short: short.to_owned(), topology: format!("us-east-1{short}") };
+    Spec {
+        name: "test".to_owned(),
+        namespace: "default".to_owned(),
+        image: "myapp:v1".to_owned(),
+        zones: vec![zone("a"), zone("b"), zone("c")],
+        replicas: 3,
+        port: 8080,
+        target_port: 9090,
+        gate: true,
+        weights: vec![10, 20, 50, 80],
+        pause: "5m".to_owned(),
+        progress_deadline_seconds: 600,
+        istio_api_version: "v1".to_owned(),
+    }
+}
+
+/// A complete scene of these objects; kinds that the domain does not know are ignored.
+pub(crate) fn scene_of(objects: &[Value]) -> Scene {
+    let mut scene = Scene::default();
+    fill(&mut scene.rollouts, objects, "Rollout");
+    fill(&mut scene.replica_sets, objects, "ReplicaSet");
+    fill(&mut scene.pods, objects, "Pod");
+    fill(&mut scene.nodes, objects, "Node");
+    fill(&mut scene.services, objects, "Service");
+    fill(&mut scene.routes, objects, "VirtualService");
+    fill(&mut scene.rules, objects, "DestinationRule");
+    fill(&mut scene.autoscalers, objects, "HorizontalPodAutoscaler");
+    scene
+}
+
+fn fill<T: DeserializeOwned>(kind: &mut Kind<T>, objects: &[Value], name: &str) {
+    kind.coverage = Coverage::Complete(now());
+    for object in objects.iter().filter(|object| object["kind"] == name) {
+        let meta: Meta = serde_json::from_value(object["metadata"].clone()).unwrap();
+        let key = Key::new(meta.namespace, meta.name);
+        kind.insert(key, serde_json::from_value(object.clone()).unwrap(), Origin::Model);
+    }
+}
+
+/// The object of this kind and name, to be changed.
+pub(crate) fn object<'a>(objects: &'a mut [Value], kind: &str, name: &str) -> &'a mut Value {
+    objects
+        .iter_mut()
+        .find(|object| object["kind"] == kind && object["metadata"]["name"] == name)
+        .unwrap_or_else(|| panic!("{kind} {name}"))
+}
+
+/// A layout as it is after its first deployment: everything Healthy on the template hash `v1`.
+pub(crate) fn running(mut objects: Vec<Value>) -> Vec<Value> {
+    let mut added = Vec::new();
+    for zone in ["a", "b", "c"] {
+        added.push(node(zone));
+        let uid = format!("rollout-{zone}");
+        let mut replicas = None;
+        for rollout in objects.iter_mut().filter(|object| object["kind"] == "Rollout") {
+            if rollout["metadata"]["name"] == format!("test-{zone}") {
+                let steps =
+                    rollout["spec"]["strategy"]["canary"]["steps"].as_array().unwrap().len();
+                rollout["metadata"]["uid"] = json!(uid);
+                rollout["metadata"]["generation"] = json!(1);
+                rollout["metadata"]["annotations"] = json!({"rollout.argoproj.io/revision": "1"});
+                rollout["status"] = healthy(steps);
+                replicas = rollout["spec"]["replicas"].as_u64();
+                added.push(replica_set(rollout, "v1", replicas.unwrap()));
+            }
+        }
+        let template = added.last().unwrap()["spec"]["template"].clone();
+        for index in 0..replicas.unwrap_or(0) {
+            added.push(pod(zone, "v1", index, &template, "stable"));
+        }
+    }
+    for rule in objects.iter_mut().filter(|object| object["kind"] == "DestinationRule") {
+        let base = rule["metadata"]["name"] == "test";
+        rule["metadata"]["creationTimestamp"] =
+            json!(if base { "2026-11-01T00:00:00Z" } else { "2026-11-01T00:00:01Z" });
+        if !base {
+            for subset in rule["spec"]["subsets"].as_array_mut().unwrap() {
+                subset["labels"]["rollouts-pod-template-hash"] = json!("v1");
+            }
+        }
+    }
+    objects.extend(added);
+    objects
+}
+
+/// `status` of a finished Rollout as controller v1.9.1 writes it.
+pub(crate) fn healthy(steps: usize) -> Value {
+    json!({
+        "HPAReplicas": 3, "availableReplicas": 3, "blueGreen": {},
+        "canary": {"weights": {
+            "canary": {"podTemplateHash": "v1", "weight": 0},
+            "stable": {"podTemplateHash": "v1", "weight": 100},
+        }},
+        "conditions": [
+            condition("Available", "True", "AvailableReason"),
+            condition("Completed", "True", "RolloutCompleted"),
+            condition("Progressing", "True", "NewReplicaSetAvailable"),
+            condition("Healthy", "True", "RolloutHealthy"),
+        ],
+        "currentPodHash": "v1", "currentStepIndex": steps, "observedGeneration": "1",
+        "phase": "Healthy", "readyReplicas": 3, "replicas": 3, "stableRS": "v1",
+        "updatedReplicas": 3,
+    })
+}
+
+fn condition(kind: &str, status: &str, reason: &str) -> Value {
+    json!({
+        "type": kind, "status": status, "reason": reason, "message": "",
+        "lastUpdateTime": "2026-11-30T11:00:00Z", "lastTransitionTime": "2026-11-30T11:00:00Z",
+    })
+}
+
+fn node(zone: &str) -> Value {
+    json!({
+        "kind": "Node",
+        "metadata": {"name": format!("node-{zone}1"), "labels": {
+            "topology.kubernetes.io/region": "us-east-1",
+            "topology.kubernetes.io/zone": format!("us-east-1{zone}"),
+        }},
+        "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]},
+    })
+}
+
+/// A ReplicaSet of a Rollout's template under this hash.
+pub(crate) fn replica_set(rollout: &Value, hash: &str, replicas: u64) -> Value {
+    let name = format!("{}-{hash}", rollout["metadata"]["name"].as_str().unwrap());
+    json!({
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": name, "namespace": "default", "uid": name,
+            "creationTimestamp": "2026-11-30T11:00:00Z",
+            "labels": {"rollouts-pod-template-hash": hash},
+            "ownerReferences": [{
+                "kind": "Rollout", "name": rollout["metadata"]["name"],
+                "uid": rollout["metadata"]["uid"],
+            }],
+        },
+        "spec": {"replicas": replicas, "template": rollout["spec"]["template"]},
+        "status": {"replicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas},
+    })
+}
+
+/// A Ready pod on the zone's node.
+pub(crate) fn pod(zone: &str, hash: &str, index: u64, template: &Value, role: &str) -> Value {
+    let replica_set = format!("test-{zone}-{hash}");
+    let mut labels = template["metadata"]["labels"].clone();
+    labels["rollouts-pod-template-hash"] = json!(hash);
+    labels["zone-rollout.io/role"] = json!(role);
+    json!({
+        "kind": "Pod",
+        "metadata": {
+            "name": format!("{replica_set}-{index}"), "namespace": "default",
+            "uid": format!("{replica_set}-{index}"), "labels": labels,
+            "creationTimestamp": "2026-11-30T11:00:00Z",
+            "ownerReferences": [{"kind": "ReplicaSet", "name": replica_set, "uid": replica_set}],
+        },
+        "spec": {"nodeName": format!("node-{zone}1")},
+        "status": {
+            "phase": "Running",
+            "conditions": [{
+                "type": "Ready", "status": "True", "lastTransitionTime": "2026-11-30T11:00:00Z",
+            }],
+            "containerStatuses": [{
+                "name": "app", "ready": true, "restartCount": 0, "started": true,
+                "state": {"running": {"startedAt": "2026-11-30T11:00:00Z"}}, "lastState": {},
+            }],
+        },
+    })
+}

@@ -1,0 +1,35 @@
+//! Host names as Istio resolves them.
+
+use crate::scene::Key;
+
+const CLUSTER_DOMAIN: &str = ".svc.cluster.local";
+
+/// Resolves a host that is written in an object of `namespace`.
+///
+/// Mirrors `ResolveShortnameToFQDN` (istio `pkg/config/host`): only a name without a dot is short.
+pub(super) fn fully_qualified(host: &str, namespace: &str) -> String {
+    if host.contains('.') || host == "*" {
+        host.to_owned()
+    } else {
+        format!("{host}.{namespace}{CLUSTER_DOMAIN}")
+    }
+}
+
+/// The Service behind a fully qualified host of this cluster.
+pub(super) fn service_of(host: &str) -> Option<Key> {
+    let (name, namespace) = host.strip_suffix(CLUSTER_DOMAIN)?.split_once('.')?;
+    Some(Key::new(namespace, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_without_a_dot_are_short() {
+        assert_eq!(fully_qualified("test", "shop"), "test.shop.svc.cluster.local");
+        assert_eq!(fully_qualified("test.other", "shop"), "test.other");
+        assert_eq!(service_of("test.shop.svc.cluster.local"), Some(Key::new("shop", "test")));
+        assert_eq!(service_of("example.com"), None);
+    }
+}

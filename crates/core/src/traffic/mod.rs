@@ -1,0 +1,18 @@
+//! The traffic core: from which route a client takes to which pods answer it. It computes from
+//! objects alone what istiod and Envoy make of them: route, merged DestinationRule, endpoints,
+//! locality priorities, shares. Proofs, exposure and abort use the same computation.
+//!
+//! Pods that are not Ready count as absent. That is what istiod before 1.31 does; newer versions
+//! already send a part of the traffic away while some of a zone's pods are not Ready.
+
+mod flow;
+mod host;
+mod locality;
+mod merge;
+mod route;
+
+pub use flow::{Client, Flow, Loss, flow, pod_zone};
+pub use merge::{EffectiveSubset, MergedRule, merged_rule};
+pub use route::{
+    InForce, RolloutRoute, RouteGap, rollout_routes, stable_destination, weight_in_force,
+};
