@@ -4,9 +4,12 @@
 
 pub mod group;
 pub mod layout;
+pub mod proof;
 pub mod scene;
+pub mod template;
 pub mod time;
 pub mod traffic;
+pub mod zone;
 
 #[cfg(test)]
 mod testing;

@@ -102,6 +102,18 @@ pub enum Coverage {
     NotGiven,
 }
 
+impl fmt::Display for Coverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Complete(_) => f.write_str("complete"),
+            Self::Stale { why, .. } => f.write_str(why),
+            Self::Forbidden => f.write_str("not permitted"),
+            Self::KindAbsent => f.write_str("not served by this cluster"),
+            Self::NotGiven => f.write_str("not asked for"),
+        }
+    }
+}
+
 /// All known objects of one kind.
 #[derive(Debug, Clone)]
 pub struct Kind<T> {

@@ -1,0 +1,141 @@
+//! The soak: for how long a promoted zone has been verified without a break. Time in which nobody
+//! looked, or in which pods were missing for reasons outside the release, does not count; a pod that
+//! fails starts it again.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Unmet;
+use crate::scene::Pod;
+use crate::time::Moment;
+
+/// Two looks that lie further apart than this leave a gap that does not count.
+const LONGEST_GAP: Duration = Duration::from_secs(10);
+
+/// What one look at a zone means for its soak.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// All is well: the clock runs.
+    Counting,
+    /// Something outside the release is missing: the clock stands.
+    Halted(Unmet),
+    /// The release itself failed a check: the clock starts again.
+    Broken(Unmet),
+}
+
+/// A zone's soak on one template.
+#[derive(Debug, Clone)]
+pub struct Soak {
+    hash: String,
+    required: Duration,
+    done: Duration,
+    last: Option<(Moment, Verdict)>,
+    halted_since: Option<Moment>,
+    /// Restarts by pod uid, of the pods that have been Ready.
+    pods: BTreeMap<String, u32>,
+    breaks: u32,
+}
+
+impl Soak {
+    /// Starts a soak of the zone's stable template.
+    pub fn new(hash: &str, required: Duration) -> Self {
+        Self {
+            hash: hash.to_owned(),
+            required,
+            done: Duration::ZERO,
+            last: None,
+            halted_since: None,
+            pods: BTreeMap::new(),
+            breaks: 0,
+        }
+    }
+
+    /// The template hash it is about.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// How long it has to last.
+    pub fn required(&self) -> Duration {
+        self.required
+    }
+
+    /// How long it has lasted.
+    pub fn done(&self) -> Duration {
+        self.done
+    }
+
+    /// How often it had to start again.
+    pub fn breaks(&self) -> u32 {
+        self.breaks
+    }
+
+    /// True once it has lasted long enough and the last look found nothing wrong.
+    pub fn is_over(&self) -> bool {
+        self.done >= self.required && matches!(self.last, Some((_, Verdict::Counting)))
+    }
+
+    /// What the last look found.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        self.last.as_ref().map(|(_, verdict)| verdict)
+    }
+
+    /// Since when the clock has been standing, if it is.
+    pub fn halted_since(&self) -> Option<Moment> {
+        self.halted_since
+    }
+
+    /// The moment at which it will be over if nothing happens.
+    pub fn wake(&self) -> Option<Moment> {
+        match &self.last {
+            Some((at, Verdict::Counting)) => {
+                Some(at.after(self.required.saturating_sub(self.done)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes in one look.
+    ///
+    /// The time since the last look counts only if both looks found nothing wrong and it was short
+    /// enough for nothing to have gone by unseen.
+    pub fn observe(&mut self, verdict: Verdict, now: Moment) {
+        let gap = self.last.as_ref().map(|(at, _)| now.mono.saturating_sub(at.mono));
+        let was_counting = matches!(self.last, Some((_, Verdict::Counting)));
+        match &verdict {
+            Verdict::Counting => {
+                if let Some(gap) = gap.filter(|gap| was_counting && *gap <= LONGEST_GAP) {
+                    self.done = (self.done + gap).min(self.required);
+                }
+                self.halted_since = None;
+            }
+            Verdict::Halted(_) => {
+                self.halted_since.get_or_insert(now);
+            }
+            Verdict::Broken(_) => {
+                let again = !matches!(self.last, Some((_, Verdict::Broken(_))));
+                self.breaks += u32::from(again);
+                self.done = Duration::ZERO;
+                self.halted_since.get_or_insert(now);
+            }
+        }
+        self.last = Some((now, verdict));
+    }
+
+    /// The first of these pods that was restarted since it was seen Ready; then remembers all.
+    pub(super) fn restarted<'a>(&mut self, pods: &[&'a Pod]) -> Option<&'a Pod> {
+        let restarted = pods
+            .iter()
+            .copied()
+            .find(|pod| self.pods.get(&pod.meta.uid).is_some_and(|seen| pod.restarts() > *seen));
+        for pod in pods.iter().filter(|pod| pod.is_ready()) {
+            self.pods.insert(pod.meta.uid.clone(), pod.restarts());
+        }
+        restarted
+    }
+
+    /// True if this pod was Ready once during the soak.
+    pub(super) fn knows(&self, pod: &Pod) -> bool {
+        self.pods.contains_key(&pod.meta.uid)
+    }
+}

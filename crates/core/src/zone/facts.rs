@@ -1,0 +1,118 @@
+//! What a scene knows about one zone, gathered once for all that judge it.
+
+use serde_json::Value;
+
+use crate::group::Zone;
+use crate::scene::{Pod, ReplicaSet, Rollout, Scene};
+use crate::template::version;
+use crate::traffic::{InForce, RouteGap, weight_in_force};
+
+/// The pods of one template in one zone.
+#[derive(Debug, Clone)]
+pub struct Workload<'a> {
+    /// Template hash.
+    pub hash: &'a str,
+    /// The ReplicaSet, if it is known.
+    pub replica_set: Option<&'a ReplicaSet>,
+    /// Pods that neither ended nor are being deleted, by name.
+    pub pods: Vec<&'a Pod>,
+}
+
+/// A zone's Rollout and everything that belongs to it.
+#[derive(Debug, Clone)]
+pub struct ZoneFacts<'a> {
+    /// The zone.
+    pub zone: &'a Zone,
+    /// Its Rollout.
+    pub rollout: &'a Rollout,
+    /// The stable pods; nothing before the first deployment has finished.
+    pub stable: Option<Workload<'a>>,
+    /// The pods of the wanted template, if it is not the stable one.
+    pub canary: Option<Workload<'a>>,
+    /// Share of traffic that the VirtualServices give the canary.
+    pub in_force: Result<InForce, RouteGap>,
+}
+
+impl<'a> ZoneFacts<'a> {
+    /// Gathers the facts; nothing if the scene has no such Rollout.
+    pub fn gather(scene: &'a Scene, zone: &'a Zone) -> Option<Self> {
+        let rollout = zone.rollout(scene)?;
+        let status = &rollout.status;
+        let workload = |hash: &'a str| Workload::gather(scene, rollout, hash);
+        let stable = (!status.stable_rs.is_empty()).then(|| workload(&status.stable_rs));
+        let moving = !status.current_pod_hash.is_empty() && !rollout.is_fully_promoted();
+        Some(Self {
+            zone,
+            rollout,
+            stable,
+            canary: moving.then(|| workload(&status.current_pod_hash)),
+            in_force: weight_in_force(scene, rollout),
+        })
+    }
+
+    /// Version of the stable pods: `myapp:v1`.
+    pub fn stable_version(&self) -> Option<String> {
+        self.stable.as_ref().and_then(Workload::version)
+    }
+
+    /// Version of the canary. The Rollout's own template, since its ReplicaSet may not exist yet.
+    pub fn canary_version(&self) -> Option<String> {
+        self.canary.as_ref().map(|_| version(&self.rollout.spec.template))
+    }
+
+    /// Ready stable pods.
+    pub fn stable_ready(&self) -> u32 {
+        self.stable.as_ref().map_or(0, Workload::ready)
+    }
+
+    /// True while an update is between its start and its promotion.
+    pub fn is_in_flight(&self) -> bool {
+        self.stable.is_some() && self.canary.is_some()
+    }
+
+    /// True once an update has passed its gate: traffic or pods may have moved.
+    pub fn has_started(&self) -> bool {
+        let passed = match self.rollout.gate() {
+            Some(gate) => self.rollout.step_index() > gate,
+            None => true,
+        };
+        self.is_in_flight() && passed
+    }
+}
+
+impl<'a> Workload<'a> {
+    fn gather(scene: &'a Scene, rollout: &'a Rollout, hash: &'a str) -> Self {
+        let replica_set =
+            scene.replica_sets.iter().map(|(_, replica_set)| replica_set).find(|candidate| {
+                candidate.hash() == hash && candidate.meta.is_owned_by(&rollout.meta.uid)
+            });
+        let pods = scene
+            .pods
+            .iter()
+            .map(|(_, pod)| pod)
+            .filter(|pod| pod.is_active() && pod.hash() == hash)
+            .filter(|pod| replica_set.is_some_and(|owner| pod.meta.is_owned_by(&owner.meta.uid)))
+            .collect();
+        Self { hash, replica_set, pods }
+    }
+
+    /// Ready pods.
+    pub fn ready(&self) -> u32 {
+        u32::try_from(self.pods.iter().filter(|pod| pod.is_ready()).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Pods that neither ended nor are being deleted.
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.pods.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The template, if the ReplicaSet is known.
+    pub fn template(&self) -> Option<&'a Value> {
+        self.replica_set.map(|replica_set| &replica_set.spec.template)
+    }
+
+    /// Version of the template: `myapp:v1`.
+    pub fn version(&self) -> Option<String> {
+        self.template().map(version)
+    }
+}
