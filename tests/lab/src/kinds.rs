@@ -1,0 +1,33 @@
+//! The kinds of objects that tests handle as plain JSON.
+
+use kube::api::ApiResource;
+
+use crate::object;
+
+/// A kind and the API version in which tests see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    api_version: &'static str,
+    name: &'static str,
+}
+
+/// Argo's Rollout.
+pub const ROLLOUT: Kind = Kind { api_version: "argoproj.io/v1alpha1", name: "Rollout" };
+/// Istio's VirtualService.
+pub const VIRTUAL_SERVICE: Kind =
+    Kind { api_version: "networking.istio.io/v1", name: "VirtualService" };
+/// Istio's DestinationRule.
+pub const DESTINATION_RULE: Kind =
+    Kind { api_version: "networking.istio.io/v1", name: "DestinationRule" };
+/// A pod.
+pub const POD: Kind = Kind { api_version: "v1", name: "Pod" };
+
+impl Kind {
+    pub(crate) fn resource(self) -> ApiResource {
+        object::resource(self.api_version, self.name)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        self.name
+    }
+}

@@ -1,0 +1,280 @@
+//! A test's own namespace.
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use zone_rollout_core::layout::{self, Spec, SpecZone};
+
+use crate::control::Request;
+use crate::dump;
+use crate::kinds::{Kind, ROLLOUT};
+use crate::object;
+use crate::paths::RunDir;
+use crate::wait;
+use crate::zones::ZONES;
+
+/// Enough for three Rollouts to start on a busy machine.
+const WITHIN: Duration = Duration::from_secs(60);
+
+/// A namespace, deleted when it goes out of scope if the lab made it for the test.
+pub struct Namespace {
+    pub(crate) client: Client,
+    pub(crate) run: RunDir,
+    name: String,
+    temporary: bool,
+}
+
+impl Namespace {
+    pub(crate) fn existing(client: Client, run: RunDir, name: &str) -> Self {
+        Self { client, run, name: name.to_owned(), temporary: false }
+    }
+
+    pub(crate) async fn create(client: Client, run: RunDir, name: String) -> Result<Self> {
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        object::apply(&client, &object, object::MANAGER).await?;
+        let namespace = Self { client, run, name, temporary: true };
+        // Pods are refused until it is there, and the controllers that make them back off.
+        let accounts: Api<ServiceAccount> = namespace.api();
+        namespace
+            .until("the default service account", WITHIN, async || {
+                Ok(accounts.get_opt("default").await?)
+            })
+            .await?;
+        Ok(namespace)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The typed API of a kind in this namespace.
+    pub fn api<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::namespaced(self.client.clone(), &self.name)
+    }
+
+    /// Applies objects by server-side apply, in their order. Where they name no namespace they come
+    /// into this one.
+    ///
+    /// # Errors
+    ///
+    /// When one is refused; the message says which.
+    pub async fn apply(&self, objects: &[Value]) -> Result<()> {
+        self.apply_as(object::MANAGER, objects).await
+    }
+
+    pub(crate) async fn apply_as(&self, manager: &str, objects: &[Value]) -> Result<()> {
+        for object in objects {
+            let mut object = object.clone();
+            let namespace = &mut object["metadata"]["namespace"];
+            if namespace.is_null() {
+                *namespace = json!(self.name);
+            }
+            object::apply(&self.client, &object, manager).await?;
+        }
+        Ok(())
+    }
+
+    /// Applies objects and waits until all Rollouts are Healthy.
+    ///
+    /// # Errors
+    ///
+    /// When an object is refused or a Rollout does not get Healthy.
+    pub async fn deploy(&self, objects: &[Value]) -> Result<()> {
+        self.apply(objects).await?;
+        self.await_healthy().await
+    }
+
+    /// Reads an object.
+    ///
+    /// # Errors
+    ///
+    /// When there is none or it cannot be read.
+    pub async fn get(&self, kind: Kind, name: &str) -> Result<Value> {
+        let object = self
+            .dynamic(kind)
+            .get(name)
+            .await
+            .with_context(|| format!("cannot read {} {name}", kind.name()))?;
+        Ok(serde_json::to_value(object)?)
+    }
+
+    /// All objects of a kind.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read.
+    pub async fn list(&self, kind: Kind) -> Result<Vec<Value>> {
+        let objects = self
+            .dynamic(kind)
+            .list(&ListParams::default())
+            .await
+            .with_context(|| format!("cannot list {}s", kind.name()))?;
+        objects.items.into_iter().map(|object| Ok(serde_json::to_value(object)?)).collect()
+    }
+
+    /// Changes an object by a merge patch.
+    ///
+    /// # Errors
+    ///
+    /// When the patch is refused.
+    pub async fn patch(&self, kind: Kind, name: &str, patch: &Value) -> Result<()> {
+        self.dynamic(kind)
+            .patch(name, &PatchParams::default(), &Patch::Merge(patch))
+            .await
+            .with_context(|| format!("cannot patch {} {name}", kind.name()))?;
+        Ok(())
+    }
+
+    /// Changes an object's status by a merge patch.
+    ///
+    /// # Errors
+    ///
+    /// When the patch is refused.
+    pub async fn patch_status(&self, kind: Kind, name: &str, patch: &Value) -> Result<()> {
+        self.dynamic(kind)
+            .patch_status(name, &PatchParams::default(), &Patch::Merge(patch))
+            .await
+            .with_context(|| format!("cannot patch the status of {} {name}", kind.name()))?;
+        Ok(())
+    }
+
+    /// Deletes an object.
+    ///
+    /// # Errors
+    ///
+    /// When there is none or it cannot be deleted.
+    pub async fn delete(&self, kind: Kind, name: &str) -> Result<()> {
+        self.dynamic(kind)
+            .delete(name, &DeleteParams::default())
+            .await
+            .with_context(|| format!("cannot delete {} {name}", kind.name()))?;
+        Ok(())
+    }
+
+    /// Waits as [`wait::until`] does; when time is up, the error also shows the namespace's
+    /// Rollouts, pods, VirtualServices and DestinationRules.
+    ///
+    /// # Errors
+    ///
+    /// When nothing was found `within` that time.
+    pub async fn until<T>(
+        &self,
+        what: &str,
+        within: Duration,
+        look: impl AsyncFnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        match wait::until(what, within, look).await {
+            Ok(found) => Ok(found),
+            Err(late) => Err(late.context(dump::of(self).await)),
+        }
+    }
+
+    /// Waits until a Rollout is in a phase that its controller has derived from its present spec.
+    ///
+    /// # Errors
+    ///
+    /// When it does not get there in a minute.
+    pub async fn await_phase(&self, rollout: &str, phase: &str) -> Result<()> {
+        self.until(&format!("Rollout {rollout} to be {phase}"), WITHIN, async || {
+            let rollout = self.get(ROLLOUT, rollout).await?;
+            Ok((is_observed(&rollout) && rollout["status"]["phase"] == phase).then_some(()))
+        })
+        .await
+    }
+
+    /// Waits until every Rollout is Healthy.
+    ///
+    /// # Errors
+    ///
+    /// When one does not get there in a minute.
+    pub async fn await_healthy(&self) -> Result<()> {
+        for rollout in self.list(ROLLOUT).await? {
+            let name = rollout["metadata"]["name"].as_str().unwrap_or_default();
+            self.await_phase(name, "Healthy").await?;
+        }
+        Ok(())
+    }
+
+    /// Gives a Rollout's one container another image.
+    ///
+    /// # Errors
+    ///
+    /// When the patch is refused.
+    pub async fn set_image(&self, rollout: &str, image: &str) -> Result<()> {
+        let container = json!({"name": "app", "image": image});
+        self.patch(
+            ROLLOUT,
+            rollout,
+            &json!({"spec": {"template": {"spec": {"containers": [container]}}}}),
+        )
+        .await
+    }
+
+    /// What to make a layout from: service `test`, the lab's zones, three pods a zone, pauses of
+    /// two seconds.
+    pub fn spec(&self, image: &str) -> Spec {
+        let zones = ZONES.map(|zone| SpecZone {
+            short: zone.short.to_owned(),
+            topology: zone.topology.to_owned(),
+        });
+        Spec {
+            name: "test".to_owned(),
+            namespace: self.name.clone(),
+            image: image.to_owned(),
+            zones: zones.to_vec(),
+            replicas: 3,
+            port: 8080,
+            target_port: 9090,
+            gate: true,
+            weights: vec![10, 20, 50, 80],
+            pause: "2s".to_owned(),
+            progress_deadline_seconds: 60,
+            istio_api_version: "v1".to_owned(),
+        }
+    }
+
+    /// The objects of the ring layout: own zone, then the next, then all others.
+    pub fn ring(&self, image: &str) -> Vec<Value> {
+        layout::ring(&self.spec(image))
+    }
+
+    /// The objects of the zone-local layout: own zone only.
+    pub fn zone_local(&self, image: &str) -> Vec<Value> {
+        layout::zone_local(&self.spec(image))
+    }
+
+    fn dynamic(&self, kind: Kind) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), &self.name, &kind.resource())
+    }
+}
+
+/// The controller writes the generation that it has seen as a string.
+fn is_observed(rollout: &Value) -> bool {
+    let generation = rollout["metadata"]["generation"].as_i64().map(|it| it.to_string());
+    rollout["status"]["observedGeneration"].as_str() == generation.as_deref()
+}
+
+impl Drop for Namespace {
+    /// The lab deletes it: a test that ends takes its own tasks with it.
+    fn drop(&mut self) {
+        if !self.temporary {
+            return;
+        }
+        let request = Request::DeleteNamespace { name: self.name.clone() };
+        let Ok(mut line) = serde_json::to_vec(&request) else { return };
+        line.push(b'\n');
+        // Best effort: the lab may have ended already.
+        let _ = UnixStream::connect(self.run.socket()).and_then(|mut lab| lab.write_all(&line));
+    }
+}
