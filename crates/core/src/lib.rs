@@ -2,13 +2,18 @@
 //! each zone, where traffic goes, and what may be done next. Nothing here reads a clock, a file, an
 //! environment variable or a network; everything is a function of its arguments.
 
+pub mod exposure;
+pub mod gitops;
 pub mod group;
 pub mod layout;
+pub mod promote;
 pub mod proof;
 pub mod scene;
+pub mod takeback;
 pub mod template;
 pub mod time;
 pub mod traffic;
+pub mod write;
 pub mod zone;
 
 #[cfg(test)]

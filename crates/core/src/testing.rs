@@ -105,6 +105,41 @@ pub(crate) fn running(mut objects: Vec<Value>) -> Vec<Value> {
     objects
 }
 
+/// Puts a zone into mid-canary on the template hash `v2` with image `myapp:v2`: paused after this
+/// weight, which is in force, with this many canary pods.
+pub(crate) fn canary(objects: &mut Vec<Value>, zone: &str, weight: u32, pods: u64) {
+    let name = format!("test-{zone}");
+    let rollout = object(objects, "Rollout", &name);
+    rollout["spec"]["template"]["spec"]["containers"][0]["image"] = json!("myapp:v2");
+    rollout["metadata"]["generation"] = json!(2);
+    let steps = rollout["spec"]["strategy"]["canary"]["steps"].as_array().unwrap();
+    let index =
+        steps.iter().position(|step| step["setWeight"] == weight).map_or(0, |step| step + 1);
+    let status = &mut rollout["status"];
+    status["currentPodHash"] = json!("v2");
+    status["observedGeneration"] = json!("2");
+    status["currentStepIndex"] = json!(index);
+    status["phase"] = json!("Paused");
+    status["message"] = json!("CanaryPauseStep");
+    status["controllerPause"] = json!(true);
+    status["pauseConditions"] =
+        json!([{"reason": "CanaryPauseStep", "startTime": "2026-11-30T11:59:00Z"}]);
+    let rollout = rollout.clone();
+    objects.push(replica_set(&rollout, "v2", pods));
+    for number in 0..pods {
+        objects.push(pod(zone, "v2", number, &rollout["spec"]["template"], "canary"));
+    }
+    let http = &mut object(objects, "VirtualService", "test")["spec"]["http"];
+    let name = json!(format!("zone-{zone}-route"));
+    let route =
+        http.as_array_mut().unwrap().iter_mut().find(|route| route["name"] == name).unwrap();
+    route["route"][0]["weight"] = json!(100 - weight);
+    route["route"][1]["weight"] = json!(weight);
+    let subsets =
+        &mut object(objects, "DestinationRule", &format!("test-{zone}"))["spec"]["subsets"];
+    subsets[1]["labels"]["rollouts-pod-template-hash"] = json!("v2");
+}
+
 /// `status` of a finished Rollout as controller v1.9.1 writes it.
 pub(crate) fn healthy(steps: usize) -> Value {
     json!({

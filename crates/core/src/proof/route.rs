@@ -2,7 +2,7 @@
 
 use super::Unmet;
 use crate::scene::{Key, Scene};
-use crate::traffic::{Client, RolloutRoute, flow, merged_rule, rollout_routes};
+use crate::traffic::{Client, RolloutRoute, RouteGap, flow, host_of, merged_rule, rollout_routes};
 use crate::zone::{Workload, ZoneFacts};
 
 /// What the route of a zone on the new template lacks; empty if all is as it should be.
@@ -19,7 +19,12 @@ pub(super) fn unmet_route(
     let routes = match rollout_routes(scene, facts.rollout) {
         Ok(routes) => routes,
         // Without routing, traffic goes where the Service's selector points.
-        Err(crate::traffic::RouteGap::NotRouted) => return Vec::new(),
+        Err(RouteGap::NotRouted) => {
+            return host_of(scene, facts.rollout)
+                .and_then(|host| reach(scene, facts, target, all_of_zone, &host))
+                .into_iter()
+                .collect();
+        }
         Err(gap) => return vec![Unmet::Route(gap)],
     };
     let weight = routes.iter().map(RolloutRoute::canary_weight).max().unwrap_or(0);

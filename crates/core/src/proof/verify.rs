@@ -251,8 +251,20 @@ impl Soak {
     ///
     /// Missing pods halt it: they were evicted, are pending, or an autoscaler asked for more. A
     /// restart, a pod that stops serving on a Ready node, or a wrong route break it.
-    pub fn look(&mut self, scene: &Scene, zone: &Zone, target: &Target, now: Moment) {
-        let verdict = self.judge(scene, zone, target);
+    ///
+    /// `silent` says why the check command, if there is one, has no good verdict.
+    pub fn look(
+        &mut self,
+        scene: &Scene,
+        zone: &Zone,
+        target: &Target,
+        silent: Option<Unmet>,
+        now: Moment,
+    ) {
+        let verdict = match (self.judge(scene, zone, target), silent) {
+            (Verdict::Counting, Some(silent)) => Verdict::Halted(silent),
+            (verdict, _) => verdict,
+        };
         self.observe(verdict, now);
     }
 

@@ -14,5 +14,5 @@ mod route;
 pub use flow::{Client, Flow, Loss, flow, pod_zone};
 pub use merge::{EffectiveSubset, MergedRule, merged_rule};
 pub use route::{
-    InForce, RolloutRoute, RouteGap, rollout_routes, stable_destination, weight_in_force,
+    InForce, RolloutRoute, RouteGap, host_of, rollout_routes, stable_destination, weight_in_force,
 };

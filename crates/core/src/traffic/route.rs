@@ -207,6 +207,29 @@ pub fn stable_destination(scene: &Scene, rollout: &Rollout) -> Option<StableDest
     Some(StableDestination { virtual_service, host })
 }
 
+/// The host by which clients call a Rollout's pods: the one of its route, or without Istio routing
+/// the Service of its namespace that selects its pods, the most general one first.
+pub fn host_of(scene: &Scene, rollout: &Rollout) -> Option<String> {
+    match rollout_routes(scene, rollout) {
+        Ok(routes) => routes.into_iter().next().map(|route| route.host),
+        Err(RouteGap::NotRouted) => scene
+            .services
+            .iter()
+            .filter(|(key, service)| {
+                let selector = &service.spec.selector;
+                let labels = rollout.spec.template.pointer("/metadata/labels");
+                key.namespace == rollout.meta.namespace
+                    && !selector.is_empty()
+                    && selector.iter().all(|(label, value)| {
+                        labels.and_then(|labels| labels.get(label)).is_some_and(|own| own == value)
+                    })
+            })
+            .min_by_key(|(_, service)| service.spec.selector.len())
+            .map(|(key, _)| fully_qualified(&key.name, &key.namespace)),
+        Err(_) => None,
+    }
+}
+
 /// The weight of the canary that the VirtualServices give now.
 ///
 /// # Errors

@@ -42,7 +42,12 @@ pub fn outage(scene: &Scene, facts: &ZoneFacts<'_>) -> Option<Outage> {
         return None;
     }
     lost_nodes(scene, facts).or_else(|| {
-        let stable = facts.stable.as_ref()?;
+        // Where the steps themselves take the stable pods away, their absence says nothing.
+        let keeps_stable =
+            facts.rollout.spec.strategy.canary.as_ref().is_some_and(|canary| {
+                canary.traffic_routing.is_some() && !canary.dynamic_stable_scale
+            });
+        let stable = facts.stable.as_ref().filter(|_| keeps_stable)?;
         (scene.pods.is_complete() && stable.ready() == 0)
             .then(|| Outage::NoStablePods { pods: stable.count() })
     })

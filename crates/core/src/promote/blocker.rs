@@ -1,0 +1,481 @@
+//! What forbids a run before it has written anything.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::gitops::{self, GitOpsOwner};
+use crate::group::{Group, Zone, ZoneId};
+use crate::promote::clearance::not_serving;
+use crate::promote::{Goal, Settings};
+use crate::proof::Unmet;
+use crate::scene::{Coverage, Key, Rollout, Scene, Step};
+use crate::template::difference;
+use crate::time::Moment;
+use crate::traffic::{RouteGap, merged_rule, rollout_routes};
+use crate::zone::{Outage, Waypoint, ZoneFacts, ZoneState, forecast, outage, zone_state};
+
+/// One thing that forbids a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Blocker {
+    /// A kind of object that a judgement needs cannot be read.
+    Unseen {
+        /// The kind.
+        kind: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// Several Rollouts rewrite one DestinationRule; each drops the subsets of the others.
+    SharedRule {
+        /// The rule.
+        rule: String,
+        /// The zones.
+        zones: Vec<ZoneId>,
+    },
+    /// Several Rollouts weigh one route.
+    SharedRoute {
+        /// VirtualService.
+        virtual_service: Key,
+        /// Route.
+        route: String,
+        /// The zones.
+        zones: Vec<ZoneId>,
+    },
+    /// The shared definition of a stable subset is younger than the Rollout's own.
+    BaseRuleShadowed {
+        /// The zone.
+        zone: ZoneId,
+        /// Subset.
+        subset: String,
+        /// The rule that should win.
+        base: String,
+        /// The rule that does.
+        winner: String,
+    },
+    /// A zone's route or subset is missing.
+    Route(ZoneId, RouteGap),
+    /// A subset of a zone's route is defined by no DestinationRule.
+    NoSubset(ZoneId, String),
+    /// A zone is in a state in which nothing can be driven.
+    State(ZoneId, ZoneState),
+    /// A zone is lost.
+    Lost(ZoneId, Outage),
+    /// A zone that waits wants no pods.
+    Parked(ZoneId),
+    /// Two zones have other steps.
+    DifferentSteps(ZoneId, ZoneId),
+    /// Two zones are being updated to different templates.
+    DifferentTargets {
+        /// One zone.
+        one: ZoneId,
+        /// The other.
+        other: ZoneId,
+        /// Where the templates differ.
+        place: String,
+    },
+    /// Zones that go on by themselves.
+    Leak(Vec<(ZoneId, Vec<Waypoint>)>),
+    /// Zones that would go on by themselves as soon as the expected version arrives.
+    NoGate(Vec<ZoneId>),
+    /// A zone was held in the middle of an update.
+    HeldMidway(ZoneId),
+    /// An analysis starts before the first weight and has nothing to measure.
+    EarlyAnalysis(ZoneId),
+    /// A hold would freeze an autoscaler.
+    HoldFreezes {
+        /// The zone.
+        zone: ZoneId,
+        /// The autoscaler.
+        autoscaler: String,
+    },
+    /// GitOps owns a spec that would be changed.
+    OwnedByGitOps(ZoneId, GitOpsOwner),
+}
+
+impl fmt::Display for Blocker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |zones: &[ZoneId]| {
+            zones.iter().map(|zone| zone.0.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        match self {
+            Self::Unseen { kind, why } => write!(f, "{kind} cannot be read ({why})"),
+            Self::SharedRule { rule, zones } => write!(
+                f,
+                "the Rollouts of zones {} share DestinationRule `{rule}`: each erases the \
+                 subsets of the others",
+                list(zones)
+            ),
+            Self::SharedRoute { virtual_service, route, zones } => write!(
+                f,
+                "the Rollouts of zones {} share route `{route}` of VirtualService `{}`: each \
+                 removes the destinations of the others",
+                list(zones),
+                virtual_service.name
+            ),
+            Self::BaseRuleShadowed { zone, subset, base, winner } => write!(
+                f,
+                "zone {zone} has no failover: subset `{subset}` of DestinationRule `{base}` is \
+                 without effect, because `{winner}` is older and defines it too"
+            ),
+            Self::Route(zone, gap) => write!(f, "the route of zone {zone} is broken: {gap}"),
+            Self::NoSubset(zone, subset) => write!(
+                f,
+                "the route of zone {zone} leads nowhere: no DestinationRule defines subset \
+                 `{subset}`"
+            ),
+            Self::State(zone, state) => write!(f, "zone {zone} {}", in_words(state)),
+            Self::Lost(zone, outage) => write!(f, "zone {zone} is lost: {outage}"),
+            Self::Parked(zone) => write!(
+                f,
+                "zone {zone} is parked at 0 replicas: no pod there can prove the new version"
+            ),
+            Self::DifferentSteps(one, other) => {
+                write!(f, "zones {one} and {other} have different steps")
+            }
+            Self::DifferentTargets { one, other, place } => write!(
+                f,
+                "zones {one} and {other} are being updated to different templates: they differ \
+                 at {place}"
+            ),
+            Self::Leak(zones) => {
+                let zones: Vec<ZoneId> = zones.iter().map(|(zone, _)| zone.clone()).collect();
+                match zones.as_slice() {
+                    [zone] => write!(f, "zone {zone} is moving outside this run"),
+                    _ => write!(f, "zones {} are moving at the same time", list(&zones)),
+                }
+            }
+            Self::NoGate(zones) => write!(
+                f,
+                "zones {} have no gate: they would all start by themselves when the version \
+                 arrives",
+                list(zones)
+            ),
+            Self::HeldMidway(zone) => {
+                write!(f, "zone {zone} was held in the middle of its update by an earlier run")
+            }
+            Self::EarlyAnalysis(zone) => write!(
+                f,
+                "the analysis of zone {zone} starts before its first weight: there is nothing to \
+                 measure, and no data aborts the update"
+            ),
+            Self::HoldFreezes { zone, autoscaler } => write!(
+                f,
+                "HorizontalPodAutoscaler `{autoscaler}` scales zone {zone}, and a hold would \
+                 freeze it"
+            ),
+            Self::OwnedByGitOps(zone, owner) => {
+                write!(f, "the spec of zone {zone} is owned by {owner}, which would put it back")
+            }
+        }
+    }
+}
+
+fn in_words(state: &ZoneState) -> String {
+    match state {
+        ZoneState::Missing => "has no Rollout any more".to_owned(),
+        ZoneState::Deleting => "is being deleted".to_owned(),
+        ZoneState::Unknown { why } => format!("cannot be judged: {why}"),
+        ZoneState::Unsupported { why } => format!("is not supported: {why}"),
+        ZoneState::NeverReconciled => {
+            "was never seen by the Rollouts controller; is it running?".to_owned()
+        }
+        ZoneState::InvalidSpec { message } => format!("has an invalid spec: {message}"),
+        ZoneState::Aborted { message, .. } if message.is_empty() => "is aborted".to_owned(),
+        ZoneState::Aborted { message, .. } => format!("is aborted: {message}"),
+        ZoneState::PromotingFull => "is being promoted in full by somebody else".to_owned(),
+        ZoneState::Held { .. } => "is paused by spec.paused, not by this tool".to_owned(),
+        ZoneState::Inconclusive { reason } => format!("waits for a person ({reason})"),
+        state => format!("is in state {}", state.name()),
+    }
+}
+
+/// Everything that forbids this run now; empty if it may start.
+pub fn blockers(
+    scene: &Scene,
+    group: &Group,
+    settings: &Settings,
+    goal: &Goal,
+    now: Moment,
+) -> Vec<Blocker> {
+    let view = View { scene, group, settings, goal, now };
+    let mut found = view.unseen();
+    found.extend(view.sharing());
+    found.extend(view.routes());
+    found.extend(view.states());
+    found.extend(view.targets());
+    found.extend(view.leaks());
+    found.extend(view.specs());
+    found
+}
+
+struct View<'a> {
+    scene: &'a Scene,
+    group: &'a Group,
+    settings: &'a Settings,
+    goal: &'a Goal,
+    now: Moment,
+}
+
+impl<'a> View<'a> {
+    fn rollouts(&self) -> impl Iterator<Item = (&'a Zone, &'a Rollout)> + use<'a> {
+        let scene = self.scene;
+        self.group.zones.iter().filter_map(|zone| Some((zone, zone.rollout(scene)?)))
+    }
+
+    /// The same without the zones that are left out by name.
+    fn driven(&self) -> impl Iterator<Item = (&'a Zone, &'a Rollout)> {
+        self.rollouts().filter(|(zone, _)| !self.settings.skipped.contains(&zone.id))
+    }
+
+    fn state(&self, zone: &Zone) -> ZoneState {
+        zone_state(self.scene, self.group, zone, None, self.now)
+    }
+
+    fn unseen(&self) -> Vec<Blocker> {
+        let routed = self.rollouts().any(|(_, rollout)| rollout.istio().is_some());
+        self.scene
+            .gaps()
+            .into_iter()
+            .filter(|(kind, _)| match *kind {
+                "nodes" => false,
+                "horizontalpodautoscalers" => self.settings.hold,
+                "virtualservices" | "destinationrules" => routed,
+                _ => true,
+            })
+            .filter(|(kind, coverage)| {
+                *kind != "horizontalpodautoscalers" || **coverage != Coverage::KindAbsent
+            })
+            .map(|(kind, coverage)| Blocker::Unseen { kind, why: coverage.to_string() })
+            .collect()
+    }
+
+    fn sharing(&self) -> Vec<Blocker> {
+        let mut by_rule: BTreeMap<String, Vec<ZoneId>> = BTreeMap::new();
+        let mut by_route: BTreeMap<(Key, String), Vec<ZoneId>> = BTreeMap::new();
+        for (zone, rollout) in self.rollouts() {
+            if let Some(rule) = rollout.destination_rule() {
+                by_rule.entry(rule.name.clone()).or_default().push(zone.id.clone());
+            }
+            for route in rollout_routes(self.scene, rollout).into_iter().flatten() {
+                let key = (route.virtual_service, route.route.name.clone());
+                by_route.entry(key).or_default().push(zone.id.clone());
+            }
+        }
+        let rules = by_rule
+            .into_iter()
+            .filter(|(_, zones)| zones.len() > 1)
+            .map(|(rule, zones)| Blocker::SharedRule { rule, zones });
+        let routes = by_route.into_iter().filter(|(_, zones)| zones.len() > 1).map(
+            |((virtual_service, route), zones)| Blocker::SharedRoute {
+                virtual_service,
+                route,
+                zones,
+            },
+        );
+        rules.chain(routes).collect()
+    }
+
+    fn routes(&self) -> Vec<Blocker> {
+        if !self.scene.routes.is_complete() || !self.scene.rules.is_complete() {
+            return Vec::new();
+        }
+        self.rollouts().flat_map(|(zone, rollout)| self.routes_of(zone, rollout)).collect()
+    }
+
+    fn routes_of(&self, zone: &Zone, rollout: &Rollout) -> Vec<Blocker> {
+        let routes = match rollout_routes(self.scene, rollout) {
+            Ok(routes) => routes,
+            Err(RouteGap::NotRouted) => return Vec::new(),
+            Err(gap) => return vec![Blocker::Route(zone.id.clone(), gap)],
+        };
+        let Some(own) = rollout.destination_rule() else { return Vec::new() };
+        let mut found = Vec::new();
+        for route in routes {
+            let merged = merged_rule(self.scene, &route.host);
+            for name in [&own.stable_subset_name, &own.canary_subset_name] {
+                match merged.subset(name) {
+                    None => found.push(Blocker::NoSubset(zone.id.clone(), name.clone())),
+                    Some(effective) => {
+                        let base = effective.shadowed.first();
+                        if let Some(base) = base.filter(|_| effective.rule.meta.name == own.name) {
+                            found.push(Blocker::BaseRuleShadowed {
+                                zone: zone.id.clone(),
+                                subset: name.clone(),
+                                base: base.meta.name.clone(),
+                                winner: own.name.clone(),
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn states(&self) -> Vec<Blocker> {
+        let waiting = not_serving(self.scene, self.group);
+        let no_pods = |zone: &Zone| {
+            waiting.iter().any(|(id, unmet)| *id == zone.id && *unmet == Unmet::NoPods)
+        };
+        let mut found = Vec::new();
+        for zone in &self.group.zones {
+            if self.settings.skipped.contains(&zone.id) {
+                continue;
+            }
+            let state = self.state(zone);
+            let facts = ZoneFacts::gather(self.scene, zone);
+            let hopeless = matches!(
+                state,
+                ZoneState::Missing
+                    | ZoneState::Deleting
+                    | ZoneState::Unknown { .. }
+                    | ZoneState::Unsupported { .. }
+                    | ZoneState::NeverReconciled
+                    | ZoneState::InvalidSpec { .. }
+                    | ZoneState::Aborted { .. }
+                    | ZoneState::PromotingFull
+                    | ZoneState::Inconclusive { .. }
+                    | ZoneState::Held { ours: false }
+            );
+            if hopeless {
+                found.push(Blocker::State(zone.id.clone(), state));
+            } else if let Some(outage) = facts.as_ref().and_then(|facts| outage(self.scene, facts))
+            {
+                found.push(Blocker::Lost(zone.id.clone(), outage));
+            } else if no_pods(zone) {
+                found.push(Blocker::Parked(zone.id.clone()));
+            } else if matches!(state, ZoneState::Held { ours: true })
+                && facts.is_some_and(|facts| facts.canary.is_some_and(|canary| canary.count() > 0))
+            {
+                found.push(Blocker::HeldMidway(zone.id.clone()));
+            }
+        }
+        found
+    }
+
+    /// All zones that are asked to update have to be asked for the same, by the same steps.
+    fn targets(&self) -> Vec<Blocker> {
+        let mut found = Vec::new();
+        let moving: Vec<(&Zone, &Rollout)> = self
+            .driven()
+            .filter(|(zone, _)| {
+                ZoneFacts::gather(self.scene, zone).is_some_and(|facts| facts.is_in_flight())
+            })
+            .collect();
+        if let Some(((first, template), rest)) = moving
+            .split_first()
+            .map(|((zone, rollout), rest)| ((*zone, &rollout.spec.template), rest))
+        {
+            found.extend(rest.iter().filter_map(|(zone, rollout)| {
+                let place = difference((template, first), (&rollout.spec.template, zone))?;
+                let (one, other) = (first.id.clone(), zone.id.clone());
+                Some(Blocker::DifferentTargets { one, other, place })
+            }));
+        }
+        let mut driven = self.driven();
+        if let Some((first, rollout)) = driven.next() {
+            found.extend(
+                driven
+                    .filter(|(_, other)| other.steps() != rollout.steps())
+                    .map(|(zone, _)| Blocker::DifferentSteps(first.id.clone(), zone.id.clone())),
+            );
+        }
+        found
+    }
+
+    /// One zone may be on its way: an earlier run was interrupted. Two are no order.
+    fn leaks(&self) -> Vec<Blocker> {
+        let moving: Vec<(&Zone, &Rollout)> =
+            self.rollouts().filter(|(zone, _)| self.moves(zone)).collect();
+        let ours = |zone: &Zone| self.settings.order.contains(&zone.id);
+        let leak = moving.len() > 1 || moving.iter().any(|(zone, _)| !ours(zone));
+        let mut found = Vec::new();
+        if leak {
+            let ways = moving
+                .iter()
+                .map(|(zone, rollout)| (zone.id.clone(), forecast(rollout, self.now)))
+                .collect();
+            found.push(Blocker::Leak(ways));
+        }
+        if matches!(self.goal, Goal::Expected(_)) && !self.settings.hold {
+            let open: Vec<ZoneId> = self
+                .rollouts()
+                .filter(|(zone, rollout)| {
+                    rollout.gate().is_none() && !self.goal.is_asked_for(zone, rollout)
+                })
+                .map(|(zone, _)| zone.id.clone())
+                .collect();
+            if !open.is_empty() {
+                found.push(Blocker::NoGate(open));
+            }
+        }
+        found
+    }
+
+    fn moves(&self, zone: &Zone) -> bool {
+        let held = matches!(self.state(zone), ZoneState::Held { .. });
+        ZoneFacts::gather(self.scene, zone).is_some_and(|facts| facts.has_started() && !held)
+    }
+
+    /// What would be changed in specs, and what the specs themselves get wrong.
+    fn specs(&self) -> Vec<Blocker> {
+        let mut found = Vec::new();
+        for (zone, rollout) in self.driven() {
+            if has_early_analysis(rollout) {
+                found.push(Blocker::EarlyAnalysis(zone.id.clone()));
+            }
+            let holds = self.settings.hold && needs_hold(rollout);
+            let sets = matches!(self.goal, Goal::Set(_))
+                && self.settings.order.contains(&zone.id)
+                && !self.goal.is_asked_for(zone, rollout);
+            if let Some(owner) = gitops::owner(&rollout.meta)
+                && (holds || sets)
+                && !self.settings.force
+            {
+                found.push(Blocker::OwnedByGitOps(zone.id.clone(), owner));
+            }
+            if holds && !self.settings.freeze_autoscaler {
+                found.extend(
+                    self.autoscaler_of(rollout).map(|autoscaler| Blocker::HoldFreezes {
+                        zone: zone.id.clone(),
+                        autoscaler,
+                    }),
+                );
+            }
+        }
+        found
+    }
+
+    fn autoscaler_of(&self, rollout: &Rollout) -> Option<String> {
+        self.scene
+            .autoscalers
+            .iter()
+            .map(|(_, autoscaler)| autoscaler)
+            .find(|autoscaler| {
+                let target = &autoscaler.spec.scale_target_ref;
+                target.kind == "Rollout" && target.name == rollout.meta.name
+            })
+            .map(|autoscaler| autoscaler.meta.name.clone())
+    }
+}
+
+/// A zone without a gate starts by itself when its template changes; a zone held already does not.
+pub(super) fn needs_hold(rollout: &Rollout) -> bool {
+    rollout.gate().is_none() && !rollout.spec.paused
+}
+
+/// Background analysis has to skip the gate and the first weight (`rollout/analysis.go` starts it as
+/// soon as the step index reaches `startingStep`, pauses included).
+fn has_early_analysis(rollout: &Rollout) -> bool {
+    let first_weight = rollout
+        .steps()
+        .iter()
+        .position(|step| matches!(step, Step::SetWeight(weight) if *weight > 0));
+    rollout
+        .spec
+        .strategy
+        .canary
+        .as_ref()
+        .and_then(|canary| canary.analysis.as_ref())
+        .zip(first_weight)
+        .is_some_and(|(analysis, first)| analysis.starting_step <= first)
+}

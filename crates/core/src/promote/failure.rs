@@ -1,0 +1,136 @@
+//! Zones that failed: how it is known, and what is done about it.
+
+use std::time::Duration;
+
+use crate::group::ZoneId;
+use crate::promote::decide::{Awaited, Decision, past, unmendable, weight};
+use crate::promote::run::{Run, WaitKind};
+use crate::promote::{CheckResult, Failure, OnFailure, Outcome};
+use crate::scene::Scene;
+use crate::takeback::{TakeBack, take_back};
+use crate::time::Moment;
+use crate::write::Action;
+use crate::zone::{ZoneFacts, ZoneState, outage, trouble, worst_trouble, zone_state};
+
+/// How long the controller may take to move the traffic after an abort.
+const CONTROLLER: Duration = Duration::from_secs(5);
+
+/// Decides about the zone that failed, if one has.
+pub(super) fn handle(run: &mut Run, scene: &Scene, now: Moment) -> Option<Decision> {
+    let started: Vec<ZoneId> =
+        run.settings().order.iter().filter(|id| run.zone(id).started.is_some()).cloned().collect();
+    for id in started {
+        if run.zone(&id).failure.is_none() {
+            run.zone_mut(&id).failure = failure_of(run, scene, &id, now);
+        }
+        if let Some(failure) = run.zone(&id).failure.clone() {
+            return Some(react(run, scene, &id, &failure, now));
+        }
+    }
+    None
+}
+
+fn failure_of(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<Failure> {
+    let zone = run.group().zone(id)?;
+    let record = run.zone(id);
+    let facts = ZoneFacts::gather(scene, zone)?;
+    if let Some(CheckResult::Bad(why)) = &record.check.result {
+        return Some(Failure::Check(why.clone()));
+    }
+    match zone_state(scene, run.group(), zone, Some(&record.witness), now) {
+        ZoneState::Aborted { message, .. } if !record.aborted => {
+            return Some(Failure::Aborted(message));
+        }
+        ZoneState::InvalidSpec { message } => return Some(Failure::InvalidSpec(message)),
+        _ => {}
+    }
+    if facts.is_in_flight() {
+        failure_in_flight(scene, &facts, record, now)
+    } else {
+        unmendable(record.witness.soak.as_ref().and_then(|soak| soak.verdict()))
+    }
+}
+
+fn failure_in_flight(
+    scene: &Scene,
+    facts: &ZoneFacts<'_>,
+    record: &crate::promote::ZoneRun,
+    now: Moment,
+) -> Option<Failure> {
+    if let Some(outage) = outage(scene, facts) {
+        return Some(Failure::Outage(outage));
+    }
+    if let Some(lag) = record.witness.passage.unproven(now) {
+        return Some(Failure::Unproven { wanted: lag.wanted, in_force: lag.in_force });
+    }
+    let canary_pods = || facts.canary.iter().flat_map(|canary| canary.pods.iter().copied());
+    let progressing = facts.rollout.condition("Progressing");
+    if let Some(late) = progressing.filter(|found| found.reason == "ProgressDeadlineExceeded") {
+        let message = late.message.clone();
+        return Some(Failure::Deadline { message, trouble: worst_trouble(canary_pods()) });
+    }
+    canary_pods().filter_map(trouble).find(|trouble| trouble.kind.is_final()).map(Failure::Pod)
+}
+
+/// A zone that was lost is always held, since the controller would march on through its steps
+/// without traffic and promote it in the end; so is one whose steps ran ahead of its traffic.
+fn react(run: &mut Run, scene: &Scene, id: &ZoneId, failure: &Failure, now: Moment) -> Decision {
+    let Some(facts) = run.group().zone(id).and_then(|zone| ZoneFacts::gather(scene, zone)) else {
+        return end(run, scene, id, failure, false);
+    };
+    let marches = matches!(failure, Failure::Outage(_) | Failure::Unproven { .. });
+    let moving = facts.is_in_flight() && !facts.rollout.status.abort;
+    if marches && moving && !facts.rollout.spec.paused {
+        return Decision::Act(Action::Hold { zone: id.clone(), run: run.settings().run.clone() });
+    }
+    let wanted_back = match failure {
+        Failure::Outage(_) => true,
+        _ => run.settings().on_failure == OnFailure::AbortZone,
+    };
+    if !wanted_back {
+        return end(run, scene, id, failure, false);
+    }
+    let next = take_back(scene, &facts, run.settings().stable_floor, false);
+    let bearable = is_bearable(run, scene, &facts);
+    match next {
+        TakeBack::Abort if matches!(failure, Failure::Outage(_)) && !bearable => {
+            end(run, scene, id, failure, false)
+        }
+        TakeBack::Abort => Decision::Act(Action::Abort { zone: id.clone() }),
+        TakeBack::WriteRoute { .. } => Decision::Act(Action::TrafficToStable { zone: id.clone() }),
+        TakeBack::AwaitController => {
+            let since = run.waiting(id, WaitKind::TakeBack, now);
+            if past(since, CONTROLLER, now) && traffic_remains(run, scene, id) {
+                return Decision::Act(Action::TrafficToStable { zone: id.clone() });
+            }
+            Decision::Wait(vec![Awaited::TakeBack(id.clone())])
+        }
+        TakeBack::Done => end(run, scene, id, failure, true),
+        TakeBack::AlreadyStable | TakeBack::NeverStarted | TakeBack::TooMuchLoad { .. } => {
+            end(run, scene, id, failure, false)
+        }
+    }
+}
+
+/// Whether the zone's stable pods, or those of other zones, could carry all its traffic now.
+fn is_bearable(run: &Run, scene: &Scene, facts: &ZoneFacts<'_>) -> bool {
+    let load = crate::takeback::load(scene, facts);
+    load.is_bearable(run.settings().stable_floor)
+}
+
+fn traffic_remains(run: &Run, scene: &Scene, id: &ZoneId) -> bool {
+    run.group()
+        .zone(id)
+        .and_then(|zone| ZoneFacts::gather(scene, zone))
+        .and_then(|facts| facts.in_force.ok())
+        .is_some_and(|in_force| in_force.highest > 0)
+}
+
+fn end(run: &Run, scene: &Scene, id: &ZoneId, failure: &Failure, taken_back: bool) -> Decision {
+    Decision::End(Outcome::ZoneFailed {
+        zone: id.clone(),
+        why: failure.clone(),
+        weight: weight(run, scene, id),
+        taken_back,
+    })
+}

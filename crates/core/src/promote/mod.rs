@@ -1,0 +1,26 @@
+//! The promotion of a group, zone after zone, as a state machine without I/O: [`step`] takes what
+//! was seen and says what to do next. It acts only on a scene that was read for that purpose, at most
+//! once per reading, and only with every other zone's clearance in hand.
+
+mod blocker;
+mod clearance;
+mod decide;
+mod event;
+mod failure;
+mod goal;
+mod machine;
+mod outcome;
+mod plan;
+mod run;
+mod settings;
+
+pub use blocker::{Blocker, blockers};
+pub use clearance::{Clearance, Obstacle, Standing, clear};
+pub use decide::{Awaited, Question};
+pub use event::{Event, SoakChange, ZoneGlimpse};
+pub use goal::Goal;
+pub use machine::{CheckRequest, CheckResult, CheckStage, Input, Step, StopLevel, step};
+pub use outcome::{Failure, LostControl, Outcome};
+pub use plan::{Plan, Planned, PlannedZone, ZoneWay, plan};
+pub use run::{Run, ZoneRun};
+pub use settings::{OnFailure, Pauses, Settings};

@@ -1,0 +1,209 @@
+//! Taking a zone back to its stable version: what comes next, judged from what is seen. An abort that
+//! was accepted is not one that took effect: with stable pods missing, the controller leaves the
+//! traffic on the canary (`checkReplicasAvailable` in `rollout/trafficrouting.go`).
+
+use std::fmt;
+
+use crate::scene::Scene;
+use crate::traffic::{Client, Loss, flow, host_of};
+use crate::zone::ZoneFacts;
+
+/// What comes next in taking a zone back.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TakeBack {
+    /// The zone is at rest on its version; going back from it is an update of its own.
+    AlreadyStable,
+    /// The zone waits at its gate: nothing has moved.
+    NeverStarted,
+    /// The update has to be given up.
+    Abort,
+    /// It was given up; the controller can move the traffic and is about to.
+    AwaitController,
+    /// It was given up, and the controller will leave the traffic where it is: it has to be written.
+    WriteRoute {
+        /// What the stable pods will have to carry.
+        load: Load,
+    },
+    /// As before, but the stable pods cannot carry it.
+    TooMuchLoad {
+        /// What the stable pods would have to carry.
+        load: Load,
+    },
+    /// No traffic goes to the canary.
+    Done,
+}
+
+/// What taking all traffic back means for a zone's stable pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Ready stable pods.
+    pub ready: u32,
+    /// Wanted stable pods.
+    pub wanted: u32,
+    /// Whether pods of other zones answer where the zone's own cannot.
+    pub fails_over: bool,
+}
+
+impl Load {
+    /// Load of each Ready pod compared with normal, if there is one.
+    pub fn factor(&self) -> Option<f64> {
+        (self.ready > 0).then(|| f64::from(self.wanted) / f64::from(self.ready))
+    }
+
+    /// Whether this is acceptable with a floor of this many percent of the wanted pods.
+    pub fn is_bearable(&self, floor: u32) -> bool {
+        let enough = u64::from(self.ready) * 100 >= u64::from(self.wanted) * u64::from(floor);
+        (self.ready > 0 && enough) || self.fails_over
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} stable pods are Ready", self.ready, self.wanted)?;
+        match self.factor() {
+            None => f.write_str(" and would carry nothing")?,
+            Some(factor) => write!(f, " and would carry {factor:.1} times their normal load")?,
+        }
+        if self.fails_over { f.write_str(", with failover to other zones") } else { Ok(()) }
+    }
+}
+
+/// Decides what comes next. `floor` is the share of wanted pods, in percent, that suffices; `force`
+/// lets any load pass.
+pub fn take_back(scene: &Scene, facts: &ZoneFacts<'_>, floor: u32, force: bool) -> TakeBack {
+    let rollout = facts.rollout;
+    if rollout.is_fully_promoted() {
+        return TakeBack::AlreadyStable;
+    }
+    let weight = facts.in_force.as_ref().map_or(0, |in_force| in_force.highest);
+    let canary_ready = facts.canary.as_ref().map_or(0, crate::zone::Workload::ready);
+    let canary_pods = facts.canary.as_ref().map_or(0, crate::zone::Workload::count);
+    if !rollout.status.abort || rollout.status.promote_full {
+        let untouched = !facts.has_started() && weight == 0 && canary_pods == 0;
+        return if untouched { TakeBack::NeverStarted } else { TakeBack::Abort };
+    }
+    let routed = facts.in_force.is_ok();
+    if rollout.status.aborted_at.is_none() {
+        return TakeBack::AwaitController;
+    }
+    if routed && weight == 0 || !routed && canary_ready == 0 {
+        return TakeBack::Done;
+    }
+    let load = load(scene, facts);
+    if !routed || gives_back_by_itself(facts, load) {
+        TakeBack::AwaitController
+    } else if force || load.is_bearable(floor) {
+        TakeBack::WriteRoute { load }
+    } else {
+        TakeBack::TooMuchLoad { load }
+    }
+}
+
+/// The controller moves the traffic once all stable pods are available; with `dynamicStableScale` it
+/// does so step by step as they come.
+fn gives_back_by_itself(facts: &ZoneFacts<'_>, load: Load) -> bool {
+    let dynamic = facts
+        .rollout
+        .spec
+        .strategy
+        .canary
+        .as_ref()
+        .is_some_and(|canary| canary.dynamic_stable_scale);
+    dynamic || load.ready >= load.wanted
+}
+
+/// What the stable pods would have to carry.
+pub fn load(scene: &Scene, facts: &ZoneFacts<'_>) -> Load {
+    Load {
+        ready: facts.stable_ready(),
+        wanted: facts.rollout.replicas(),
+        fails_over: fails_over(scene, facts).unwrap_or(false),
+    }
+}
+
+/// Whether the zone's stable subset is answered by other zones if all its own pods are gone.
+fn fails_over(scene: &Scene, facts: &ZoneFacts<'_>) -> Option<bool> {
+    let topology = facts.zone.topology.as_deref()?;
+    let host = host_of(scene, facts.rollout)?;
+    let client = Client::in_zone(scene, topology);
+    let before = flow(scene, &host, &client, None);
+    let after = flow(scene, &host, &client, Some(Loss::Zone(topology)));
+    // The canary's own share has no failover; what is left of the stable share has to be served.
+    let canary = f64::from(facts.in_force.as_ref().map_or(0, |in_force| in_force.highest)) / 100.0;
+    Some(before.unserved < 1.0 && after.unserved <= canary + 0.001 && canary < 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::group::find_groups;
+    use crate::layout::{ring, zone_local};
+    use crate::testing::{canary, object, running, scene_of, spec};
+
+    fn judged(layout: Vec<Value>, change: impl Fn(&mut Vec<Value>), force: bool) -> String {
+        let mut objects = running(layout);
+        change(&mut objects);
+        let scene = scene_of(&objects);
+        let groups = find_groups(&scene);
+        let facts = ZoneFacts::gather(&scene, &groups[0].zones[0]).unwrap();
+        match take_back(&scene, &facts, 50, force) {
+            TakeBack::WriteRoute { load } => format!("write: {load}"),
+            TakeBack::TooMuchLoad { load } => format!("too much: {load}"),
+            other => format!("{other:?}"),
+        }
+    }
+
+    fn aborted(objects: &mut Vec<Value>, unready: usize) {
+        canary(objects, "a", 20, 1);
+        let status = &mut object(objects, "Rollout", "test-a")["status"];
+        status["abort"] = json!(true);
+        status["abortedAt"] = json!("2026-11-30T11:59:30Z");
+        status["currentStepIndex"] = json!(0);
+        status["pauseConditions"] = json!([]);
+        for index in 0..unready {
+            let pod = object(objects, "Pod", &format!("test-a-v1-{index}"));
+            pod["status"]["conditions"] = json!([{"type": "Ready", "status": "False"}]);
+        }
+    }
+
+    #[test]
+    fn each_stage_of_an_abort_is_told_apart() {
+        assert_eq!(judged(ring(&spec()), |_| {}, false), "AlreadyStable");
+        let at_gate = |objects: &mut Vec<Value>| canary(objects, "a", 0, 0);
+        assert_eq!(judged(ring(&spec()), at_gate, false), "NeverStarted");
+        let moving = |objects: &mut Vec<Value>| canary(objects, "a", 20, 1);
+        assert_eq!(judged(ring(&spec()), moving, false), "Abort");
+        let all_ready = |objects: &mut Vec<Value>| aborted(objects, 0);
+        assert_eq!(judged(ring(&spec()), all_ready, false), "AwaitController");
+        let off = |objects: &mut Vec<Value>| {
+            aborted(objects, 0);
+            let http = &mut object(objects, "VirtualService", "test")["spec"]["http"];
+            http[0]["route"][0]["weight"] = json!(100);
+            http[0]["route"][1]["weight"] = json!(0);
+        };
+        assert_eq!(judged(ring(&spec()), off, false), "Done");
+    }
+
+    #[test]
+    fn traffic_that_stays_is_written_back_only_where_it_can_be_carried() {
+        let short = |unready| move |objects: &mut Vec<Value>| aborted(objects, unready);
+        insta::assert_snapshot!(
+            judged(zone_local(&spec()), short(1), false),
+            @"write: 2 of 3 stable pods are Ready and would carry 1.5 times their normal load"
+        );
+        insta::assert_snapshot!(
+            judged(zone_local(&spec()), short(2), false),
+            @"too much: 1 of 3 stable pods are Ready and would carry 3.0 times their normal load"
+        );
+        insta::assert_snapshot!(
+            judged(zone_local(&spec()), short(2), true),
+            @"write: 1 of 3 stable pods are Ready and would carry 3.0 times their normal load"
+        );
+        insta::assert_snapshot!(
+            judged(ring(&spec()), short(3), false),
+            @"write: 0 of 3 stable pods are Ready and would carry nothing, with failover to other zones"
+        );
+    }
+}

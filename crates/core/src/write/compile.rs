@@ -1,0 +1,305 @@
+//! From an action to the guarded patch that does it, judged against what is known now.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::{Action, Guards, Op, Subresource, TargetKind, Write};
+use crate::group::{Group, ZoneId};
+use crate::scene::{PauseCondition, Rollout, Scene};
+use crate::template::Images;
+use crate::traffic::{RolloutRoute, rollout_routes};
+use crate::zone::HOLD_ANNOTATION;
+
+/// The cluster is not as it was judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drift {
+    /// What differs, as a sentence without a full stop.
+    pub what: String,
+}
+
+impl Drift {
+    /// A drift with this description.
+    pub fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into() }
+    }
+}
+
+impl fmt::Display for Drift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+/// Compiles an action into a guarded patch.
+///
+/// # Errors
+/// If the scene no longer has what the action is about.
+pub fn compile(action: &Action, scene: &Scene, group: &Group) -> Result<Write, Drift> {
+    let rollout = rollout_of(scene, group, action.zone())?;
+    match action {
+        Action::Open { .. } | Action::Continue { .. } => end_pause(rollout),
+        Action::SetImage { images, .. } => set_image(rollout, images),
+        Action::Hold { run, .. } => Ok(hold(rollout, run)),
+        Action::Release { .. } => release(rollout),
+        Action::Abort { .. } => abort(rollout),
+        Action::TrafficToStable { .. } => traffic_to_stable(scene, rollout),
+    }
+}
+
+fn rollout_of<'a>(scene: &'a Scene, group: &Group, zone: &ZoneId) -> Result<&'a Rollout, Drift> {
+    group
+        .zone(zone)
+        .and_then(|zone| scene.rollouts.get(&zone.rollout))
+        .ok_or_else(|| Drift::new(format!("the Rollout of zone {zone} is gone")))
+}
+
+/// The uid keeps a write from hitting an object that was deleted and made again.
+fn same_object(uid: &str) -> Guards {
+    Guards::new("/metadata/uid", uid)
+}
+
+fn on_status(rollout: &Rollout, guards: Guards, ops: Vec<Op>) -> Write {
+    Write::new(TargetKind::Rollout, rollout.meta.key(), Subresource::Status, guards, ops)
+}
+
+fn on_spec(rollout: &Rollout, guards: Guards, ops: Vec<Op>) -> Write {
+    Write::new(TargetKind::Rollout, rollout.meta.key(), Subresource::Main, guards, ops)
+}
+
+/// Does what `kubectl argo rollouts promote` does at a pause (`getPatches` in `cmd/promote`), but
+/// only if it is still this pause of this template: upstream's patch skips a step if it comes twice.
+fn end_pause(rollout: &Rollout) -> Result<Write, Drift> {
+    let status = &rollout.status;
+    let Some(PauseCondition { reason, .. }) = status.pause_conditions.first() else {
+        return Err(Drift::new(format!("Rollout `{}` is not paused any more", rollout.meta.name)));
+    };
+    let guards = same_object(&rollout.meta.uid)
+        .and("/status/currentPodHash", status.current_pod_hash.as_str())
+        .and("/status/currentStepIndex", rollout.step_index())
+        .and("/status/pauseConditions/0/reason", reason.as_str());
+    Ok(on_status(rollout, guards, vec![Op::Remove("/status/pauseConditions".to_owned())]))
+}
+
+fn set_image(rollout: &Rollout, images: &Images) -> Result<Write, Drift> {
+    let containers = rollout.spec.template.pointer("/spec/containers").and_then(Value::as_array);
+    let mut guards = same_object(&rollout.meta.uid);
+    let mut ops = Vec::new();
+    for (name, image) in images {
+        let (index, container) = containers
+            .into_iter()
+            .flatten()
+            .enumerate()
+            .find(|(_, container)| container["name"] == *name)
+            .ok_or_else(|| Drift::new(format!("container `{name}` is gone")))?;
+        let pointer = format!("/spec/template/spec/containers/{index}");
+        guards = guards
+            .and(format!("{pointer}/name"), name.as_str())
+            .and(format!("{pointer}/image"), container["image"].clone());
+        ops.push(Op::Replace(format!("{pointer}/image"), json!(image)));
+    }
+    Ok(on_spec(rollout, guards, ops))
+}
+
+fn hold(rollout: &Rollout, run: &str) -> Write {
+    let guards = same_object(&rollout.meta.uid)
+        .and("/status/currentPodHash", rollout.status.current_pod_hash.as_str());
+    let annotate = if rollout.meta.annotations.is_empty() {
+        Op::Add("/metadata/annotations".to_owned(), json!({HOLD_ANNOTATION: run}))
+    } else {
+        Op::Add(annotation_pointer(), json!(run))
+    };
+    on_spec(rollout, guards, vec![Op::Add("/spec/paused".to_owned(), json!(true)), annotate])
+}
+
+fn release(rollout: &Rollout) -> Result<Write, Drift> {
+    let Some(run) = rollout.meta.annotations.get(HOLD_ANNOTATION) else {
+        return Err(Drift::new(format!(
+            "Rollout `{}` is not held by this tool any more",
+            rollout.meta.name
+        )));
+    };
+    let guards = same_object(&rollout.meta.uid)
+        .and("/spec/paused", true)
+        .and(annotation_pointer(), run.as_str())
+        .and("/status/currentPodHash", rollout.status.current_pod_hash.as_str());
+    let ops = vec![
+        Op::Replace("/spec/paused".to_owned(), json!(false)),
+        Op::Remove(annotation_pointer()),
+    ];
+    Ok(on_spec(rollout, guards, ops))
+}
+
+fn annotation_pointer() -> String {
+    format!("/metadata/annotations/{}", HOLD_ANNOTATION.replace('~', "~0").replace('/', "~1"))
+}
+
+/// While `promoteFull` is true the controller takes every abort back (`syncRolloutStatusCanary`), so
+/// both have to change in one patch.
+fn abort(rollout: &Rollout) -> Result<Write, Drift> {
+    let status = &rollout.status;
+    if rollout.is_fully_promoted() {
+        return Err(Drift::new(format!("Rollout `{}` has finished", rollout.meta.name)));
+    }
+    let guards = same_object(&rollout.meta.uid)
+        .and("/status/currentPodHash", status.current_pod_hash.as_str());
+    let give_up = Op::Add("/status/abort".to_owned(), json!(true));
+    if status.promote_full {
+        let guards = guards.and("/status/promoteFull", true);
+        let keep_steps = Op::Replace("/status/promoteFull".to_owned(), json!(false));
+        return Ok(on_status(rollout, guards, vec![keep_steps, give_up]));
+    }
+    Ok(on_status(rollout, guards, vec![give_up]))
+}
+
+/// Only the first route that still sends traffic to the canary; a Rollout with several needs several
+/// writes.
+fn traffic_to_stable(scene: &Scene, rollout: &Rollout) -> Result<Write, Drift> {
+    let routes = rollout_routes(scene, rollout).map_err(|gap| Drift::new(gap.to_string()))?;
+    let route = routes
+        .iter()
+        .find(|route| route.canary_weight() > 0)
+        .ok_or_else(|| Drift::new("no route sends traffic to the canary any more"))?;
+    let uid = scene
+        .routes
+        .get(&route.virtual_service)
+        .map_or("", |virtual_service| virtual_service.meta.uid.as_str());
+    let pointer = format!("/spec/http/{}", route.index);
+    let mut guards =
+        same_object(uid).and(format!("{pointer}/route"), route.route.raw_destinations.clone());
+    if !route.route.name.is_empty() {
+        guards = guards.and(format!("{pointer}/name"), route.route.name.as_str());
+    }
+    Ok(Write::new(
+        TargetKind::VirtualService,
+        route.virtual_service.clone(),
+        Subresource::Main,
+        guards,
+        vec![Op::Replace(format!("{pointer}/route"), without_canary(route))],
+    ))
+}
+
+/// The route with the canary's weight given to the stable destination.
+fn without_canary(route: &RolloutRoute<'_>) -> Value {
+    let weight = |index: usize| route.route.destinations[index].weight.unwrap_or(0.0);
+    let mut destinations = route.route.raw_destinations.clone();
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "weights are whole numbers; the controller writes percent"
+    )]
+    let stable = (weight(route.stable) + weight(route.canary)).round() as i64;
+    destinations[route.stable]["weight"] = json!(stable);
+    destinations[route.canary]["weight"] = json!(0);
+    destinations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::find_groups;
+    use crate::layout::ring;
+    use crate::testing::{object, running, scene_of, spec};
+
+    fn compiled(action: &Action, change: impl Fn(&mut Vec<Value>)) -> String {
+        let mut objects = running(ring(&spec()));
+        let rollout = object(&mut objects, "Rollout", "test-a");
+        rollout["status"]["currentPodHash"] = json!("v2");
+        rollout["status"]["currentStepIndex"] = json!(0);
+        change(&mut objects);
+        let scene = scene_of(&objects);
+        match compile(action, &scene, &find_groups(&scene)[0]) {
+            Ok(write) => format!(
+                "{:?} {} {:?}\n{}",
+                write.kind,
+                write.key,
+                write.subresource,
+                write
+                    .patch()
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(Value::to_string)
+                    .collect::<Vec<_>>()
+                    .join("\n")
+            ),
+            Err(drift) => format!("drift: {drift}"),
+        }
+    }
+
+    fn zone_a() -> ZoneId {
+        ZoneId("a".to_owned())
+    }
+
+    fn paused(objects: &mut Vec<Value>) {
+        object(objects, "Rollout", "test-a")["status"]["pauseConditions"] =
+            json!([{"reason": "CanaryPauseStep", "startTime": "2026-11-30T11:00:00Z"}]);
+    }
+
+    #[test]
+    fn a_pause_is_ended_only_where_it_was_seen() {
+        let action = Action::Continue { zone: zone_a(), step: 0 };
+        insta::assert_snapshot!(compiled(&action, |objects| paused(objects)), @r#"
+        Rollout default/test-a Status
+        {"op":"test","path":"/metadata/uid","value":"rollout-a"}
+        {"op":"test","path":"/status/currentPodHash","value":"v2"}
+        {"op":"test","path":"/status/currentStepIndex","value":0}
+        {"op":"test","path":"/status/pauseConditions/0/reason","value":"CanaryPauseStep"}
+        {"op":"remove","path":"/status/pauseConditions"}
+        "#);
+        insta::assert_snapshot!(
+            compiled(&action, |_| {}),
+            @"drift: Rollout `test-a` is not paused any more"
+        );
+    }
+
+    #[test]
+    fn a_hold_is_marked_as_ours() {
+        let action = Action::Hold { zone: zone_a(), run: "r1".to_owned() };
+        insta::assert_snapshot!(compiled(&action, |_| {}), @r#"
+        Rollout default/test-a Main
+        {"op":"test","path":"/metadata/uid","value":"rollout-a"}
+        {"op":"test","path":"/status/currentPodHash","value":"v2"}
+        {"op":"add","path":"/spec/paused","value":true}
+        {"op":"add","path":"/metadata/annotations/zone-rollout.io~1hold","value":"r1"}
+        "#);
+    }
+
+    #[test]
+    fn an_abort_takes_a_full_promotion_back_in_the_same_patch() {
+        let action = Action::Abort { zone: zone_a() };
+        let full = |objects: &mut Vec<Value>| {
+            object(objects, "Rollout", "test-a")["status"]["promoteFull"] = json!(true);
+        };
+        insta::assert_snapshot!(compiled(&action, full), @r#"
+        Rollout default/test-a Status
+        {"op":"test","path":"/metadata/uid","value":"rollout-a"}
+        {"op":"test","path":"/status/currentPodHash","value":"v2"}
+        {"op":"test","path":"/status/promoteFull","value":true}
+        {"op":"replace","path":"/status/promoteFull","value":false}
+        {"op":"add","path":"/status/abort","value":true}
+        "#);
+    }
+
+    #[test]
+    fn traffic_moves_only_if_the_whole_route_is_as_it_was_seen() {
+        let action = Action::TrafficToStable { zone: zone_a() };
+        let at_twenty = |objects: &mut Vec<Value>| {
+            let virtual_service = object(objects, "VirtualService", "test");
+            virtual_service["metadata"]["uid"] = json!("vs");
+            let route = &mut virtual_service["spec"]["http"][0]["route"];
+            route[0]["weight"] = json!(80);
+            route[1]["weight"] = json!(20);
+        };
+        insta::assert_snapshot!(compiled(&action, at_twenty), @r#"
+        VirtualService default/test Main
+        {"op":"test","path":"/metadata/uid","value":"vs"}
+        {"op":"test","path":"/spec/http/0/route","value":[{"destination":{"host":"test.default.svc.cluster.local","subset":"stable-a"},"weight":80},{"destination":{"host":"test.default.svc.cluster.local","subset":"canary-a"},"weight":20}]}
+        {"op":"test","path":"/spec/http/0/name","value":"zone-a-route"}
+        {"op":"replace","path":"/spec/http/0/route","value":[{"destination":{"host":"test.default.svc.cluster.local","subset":"stable-a"},"weight":100},{"destination":{"host":"test.default.svc.cluster.local","subset":"canary-a"},"weight":0}]}
+        "#);
+        insta::assert_snapshot!(
+            compiled(&action, |_| {}),
+            @"drift: no route sends traffic to the canary any more"
+        );
+    }
+}
