@@ -1,0 +1,234 @@
+//! What can be typed.
+
+mod connection;
+mod values;
+
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use connection::Connection;
+pub use values::duration;
+
+/// Release a service zone by zone: one Argo Rollout per availability zone, one after another.
+#[derive(Debug, Parser)]
+#[command(
+    name = "kubectl zone-rollout",
+    bin_name = "kubectl zone-rollout",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+pub struct Cli {
+    /// The verb.
+    #[command(subcommand)]
+    pub verb: Verb,
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Show the zones of a group, one row each
+    Status(StatusArgs),
+    /// Bring a new version to the zones, one after another
+    Promote(Box<PromoteArgs>),
+    /// Take zones in flight back to their stable version, and see that it took effect
+    Abort(AbortArgs),
+    /// Print the version of this program
+    Version,
+}
+
+/// Which Rollouts are meant.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Which {
+    /// Only Rollouts with these labels
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    pub selector: Option<String>,
+    /// Take exactly these Rollouts as one group
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub rollouts: Vec<String>,
+}
+
+/// `status`
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// GROUP, GROUP/ZONE or a zone; needed if the namespace has several groups
+    pub address: Option<String>,
+    /// Which Rollouts.
+    #[command(flatten)]
+    pub which: Which,
+    /// Watch: print again when something changes
+    #[arg(short, long)]
+    pub watch: bool,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: StatusOutput,
+    /// Exit 3 if a zone failed, 4 if one is stuck, 7 if one is on its way or waits
+    #[arg(long)]
+    pub exit_code: bool,
+}
+
+/// Formats of `status`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum StatusOutput {
+    /// A table
+    #[default]
+    Table,
+    /// A table with whole images, nodes' zones and reasons
+    Wide,
+    /// One JSON document
+    Json,
+    /// One YAML document
+    Yaml,
+    /// The Rollouts' names
+    Name,
+}
+
+/// `promote`
+#[derive(Debug, Args)]
+pub struct PromoteArgs {
+    /// GROUP, GROUP/ZONE or a zone; needed if the namespace has several groups
+    pub address: Option<String>,
+    /// Which Rollouts.
+    #[command(flatten)]
+    pub which: Which,
+    /// Zone after zone: required for more than one zone
+    #[arg(long)]
+    pub sequential: bool,
+    /// Order of the zones; default: by name
+    #[arg(long, value_name = "ZONE,...", value_delimiter = ',')]
+    pub order: Vec<String>,
+    /// Begin with this zone of the order
+    #[arg(long, value_name = "ZONE")]
+    pub from: Option<String>,
+    /// Only these zones
+    #[arg(long, value_name = "ZONE,...", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Leave a zone out, even if it is not well; may be repeated
+    #[arg(long, value_name = "ZONE,...", value_delimiter = ',')]
+    pub skip_zone: Vec<String>,
+    /// How long each zone is watched after its promotion
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "5m")]
+    pub soak: Duration,
+    /// How long the first zone is watched
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "10m")]
+    pub first_soak: Duration,
+    /// Set this image in each zone when its turn comes; [CONTAINER=]IMAGE
+    #[arg(long, value_name = "IMAGE", conflicts_with = "expect")]
+    pub image: Vec<String>,
+    /// Wait until the zones ask for this image; [CONTAINER=]IMAGE
+    #[arg(long, value_name = "IMAGE")]
+    pub expect: Vec<String>,
+    /// How long to wait for the expected image
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "15m")]
+    pub wait_sync: Duration,
+    /// Hold zones without a gate (spec.paused) before the expected image arrives
+    #[arg(long, requires = "expect")]
+    pub hold: bool,
+    /// Hold them even where that freezes a HorizontalPodAutoscaler
+    #[arg(long, requires = "hold")]
+    pub freeze_hpa: bool,
+    /// Change specs even where GitOps owns them
+    #[arg(long)]
+    pub force: bool,
+    /// At pauses for a person after the gate
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub pauses: Option<PausesArg>,
+    /// Command that judges a zone: exit 0 good, 1 bad, else no data
+    #[arg(long, value_name = "COMMAND")]
+    pub check: Option<String>,
+    /// Command that is told when the run waits, failed or is done; the event is on its standard input
+    #[arg(long, value_name = "COMMAND")]
+    pub notify: Option<String>,
+    /// What to do with a zone that failed
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    pub on_failure: OnFailureArg,
+    /// Limit for the whole run
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub timeout: Option<Duration>,
+    /// Share of a zone's stable pods, in percent, that may take all its traffic back
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub stable_floor: u32,
+    /// Print the plan and stop
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Do not ask before starting
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: PromoteOutput,
+}
+
+/// Formats of `promote`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum PromoteOutput {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON document at the end
+    Json,
+    /// One JSON object a line as things happen
+    Events,
+}
+
+/// `--pauses`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PausesArg {
+    /// Ask; the default on a terminal
+    Ask,
+    /// End the pause, after a good check if there is one
+    Open,
+    /// Stop with exit 7; the default elsewhere
+    Stop,
+}
+
+/// `--on-failure`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum OnFailureArg {
+    /// Leave the zone as it is
+    #[default]
+    Leave,
+    /// Abort the zone and take its traffic back
+    AbortZone,
+}
+
+/// `abort`
+#[derive(Debug, Args)]
+pub struct AbortArgs {
+    /// Zones, as GROUP/ZONE or a zone alone; default: the one that is in flight
+    pub zones: Vec<String>,
+    /// Which Rollouts.
+    #[command(flatten)]
+    pub which: Which,
+    /// All zones in flight, the newest first
+    #[arg(long, conflicts_with = "zones")]
+    pub all: bool,
+    /// Share of a zone's stable pods, in percent, that may take all its traffic back
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub stable_floor: u32,
+    /// Take the traffic back even if too few stable pods are Ready
+    #[arg(long)]
+    pub force_weights: bool,
+    /// How long to wait for the effect
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "2m")]
+    pub timeout: Duration,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: AbortOutput,
+}
+
+/// Formats of `abort`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum AbortOutput {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON document at the end
+    Json,
+}

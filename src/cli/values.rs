@@ -1,0 +1,14 @@
+//! Values on the command line.
+
+use std::time::Duration;
+
+use zone_rollout_core::time::parse_duration;
+
+/// A duration as Go and kubectl write it: `90s`, `5m`, `1h30m`; bare numbers are seconds.
+///
+/// # Errors
+/// A sentence for people.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text)
+        .ok_or_else(|| format!("`{text}` is not a duration; write 90s, 5m or 1h30m"))
+}

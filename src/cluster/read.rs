@@ -1,0 +1,206 @@
+//! Reading a scene: one request a kind, all at the same time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use backon::{ExponentialBuilder, Retryable};
+use futures::future::BoxFuture;
+use futures::join;
+use kube::Api;
+use kube::api::ListParams;
+use serde::de::DeserializeOwned;
+use zone_rollout_core::scene::{Coverage, Kind, Origin, Scene};
+
+use super::connect::KubeCluster;
+use super::explain::{self, Fate};
+use super::item::Item;
+use super::kinds::{
+    AUTOSCALERS, DESTINATION_RULES, KindInfo, NODES, PODS, REPLICA_SETS, ROLLOUTS, SERVICES,
+    VIRTUAL_SERVICES,
+};
+use super::{Want, clock};
+use crate::error::Error;
+
+/// Objects in one answer; more take further requests.
+const PAGE: u32 = 500;
+/// How often a read is tried.
+const TRIES: usize = 4;
+
+impl KubeCluster {
+    pub(super) fn read_scene<'a>(&'a self, want: &'a Want) -> BoxFuture<'a, Result<Scene, Error>> {
+        Box::pin(async move {
+            let selector = want.selector.as_deref();
+            let (rollouts, replica_sets, pods, nodes, services, routes, rules, autoscalers) = join!(
+                self.kind(want, &ROLLOUTS, selector),
+                self.kind(want, &REPLICA_SETS, None),
+                self.kind(want, &PODS, None),
+                self.kind(want, &NODES, None),
+                self.kind(want, &SERVICES, None),
+                self.kind(want, &VIRTUAL_SERVICES, None),
+                self.kind(want, &DESTINATION_RULES, None),
+                self.autoscalers(want),
+            );
+            Ok(Scene {
+                rollouts: rollouts?,
+                replica_sets: replica_sets?,
+                pods: pods?,
+                nodes: nodes?,
+                services: services?,
+                routes: routes?,
+                rules: rules?,
+                autoscalers: autoscalers?,
+            })
+        })
+    }
+
+    async fn autoscalers(
+        &self,
+        want: &Want,
+    ) -> Result<Kind<zone_rollout_core::scene::Autoscaler>, Error> {
+        if want.autoscalers {
+            self.kind(want, &AUTOSCALERS, None).await
+        } else {
+            Ok(Kind::default())
+        }
+    }
+
+    /// All objects of one kind. Being forbidden, or a kind that is not served, is part of the answer.
+    async fn kind<T: DeserializeOwned + Clone + std::fmt::Debug>(
+        &self,
+        want: &Want,
+        info: &KindInfo,
+        selector: Option<&str>,
+    ) -> Result<Kind<T>, Error> {
+        let read = || async { self.list_served::<T>(want, info, selector).await };
+        let policy = ExponentialBuilder::default()
+            .with_min_delay(Duration::from_millis(200))
+            .with_max_delay(Duration::from_secs(3))
+            .with_max_times(TRIES - 1)
+            .with_jitter();
+        let passing = |error: &kube::Error| {
+            matches!(explain::fate(error), Fate::NotSent | Fate::TurnedAway | Fate::Lost)
+                && !matches!(error, kube::Error::Auth(_) | kube::Error::SerdeError(_))
+        };
+        match read.retry(policy).when(passing).await {
+            Ok(items) => Ok(complete(items)),
+            Err(kube::Error::Api(status)) if status.code == 403 => Ok(empty(Coverage::Forbidden)),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(empty(Coverage::KindAbsent)),
+            Err(error) => {
+                Err(explain::request(&self.server, &format!("list {}", info.plural), &error))
+            }
+        }
+    }
+
+    /// Lists in the version that is served: 404 to the usual one means that it has to be looked up.
+    async fn list_served<T: DeserializeOwned + Clone + std::fmt::Debug>(
+        &self,
+        want: &Want,
+        info: &KindInfo,
+        selector: Option<&str>,
+    ) -> kube::Result<Vec<Item<T>>> {
+        let version = self.version_of(info);
+        match self.list(want, info, &version, selector).await {
+            Err(kube::Error::Api(status)) if status.code == 404 && !info.group.is_empty() => {
+                let served = self.look_up(info).await?;
+                match served.filter(|served| *served != version) {
+                    Some(served) => self.list(want, info, &served, selector).await,
+                    None => Err(kube::Error::Api(status)),
+                }
+            }
+            result => result,
+        }
+    }
+
+    /// The version in which a kind is asked for.
+    pub(super) fn version_of(&self, info: &KindInfo) -> String {
+        let known = (info.group == VIRTUAL_SERVICES.group).then(|| self.istio_version.get());
+        known.flatten().cloned().unwrap_or_else(|| info.version.to_owned())
+    }
+
+    /// The preferred version of a group, remembered for Istio's; nothing if the group is not served.
+    pub(super) async fn look_up(&self, info: &KindInfo) -> kube::Result<Option<String>> {
+        let groups = self.limited(self.client.list_api_groups()).await?;
+        let preferred = groups
+            .groups
+            .into_iter()
+            .find(|group| group.name == info.group)
+            .and_then(|group| group.preferred_version)
+            .map(|preferred| preferred.version);
+        if let Some(version) = preferred.clone().filter(|_| info.group == VIRTUAL_SERVICES.group) {
+            // Two kinds of the group may look it up at the same time, with the same result.
+            drop(self.istio_version.set(version));
+        }
+        Ok(preferred)
+    }
+
+    async fn list<T: DeserializeOwned + Clone + std::fmt::Debug>(
+        &self,
+        want: &Want,
+        info: &KindInfo,
+        version: &str,
+        selector: Option<&str>,
+    ) -> kube::Result<Vec<Item<T>>> {
+        let api = self.api::<T>(info, version, &want.namespace);
+        let mut params = ListParams::default().limit(PAGE);
+        params.label_selector = selector.or(info.selector).map(str::to_owned);
+        let mut items = Vec::new();
+        loop {
+            let page = self.limited(api.list(&params)).await?;
+            items.extend(page.items);
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params = params.continue_token(&token),
+                None => return Ok(items),
+            }
+        }
+    }
+
+    pub(super) fn api<T>(&self, info: &KindInfo, version: &str, namespace: &str) -> Api<Item<T>> {
+        let resource = info.resource(version);
+        if info.namespaced {
+            Api::namespaced_with(self.client.clone(), namespace, &resource)
+        } else {
+            Api::all_with(self.client.clone(), &resource)
+        }
+    }
+
+    /// A request with the limit for one request.
+    pub(super) async fn limited<T>(
+        &self,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> kube::Result<T> {
+        match self.timeout {
+            None => request.await,
+            Some(limit) => tokio::time::timeout(limit, request).await.unwrap_or_else(|_| {
+                let seconds = limit.as_secs();
+                Err(kube::Error::Service(format!("no answer within {seconds}s").into()))
+            }),
+        }
+    }
+}
+
+pub(super) fn empty<T>(coverage: Coverage) -> Kind<T> {
+    Kind { items: BTreeMap::new(), broken: BTreeMap::new(), coverage }
+}
+
+fn complete<T>(items: Vec<Item<T>>) -> Kind<T> {
+    let mut kind = empty(Coverage::Complete(clock::now()));
+    for item in items {
+        put(&mut kind, item);
+    }
+    kind
+}
+
+/// Adds or replaces an object, whether it can be understood or not.
+pub(super) fn put<T>(kind: &mut Kind<T>, item: Item<T>) {
+    let key = item.key();
+    match item.object {
+        Ok(object) => {
+            kind.broken.remove(&key);
+            kind.insert(key, object, Origin::Live);
+        }
+        Err(why) => {
+            kind.items.remove(&key);
+            kind.broken.insert(key, why);
+        }
+    }
+}

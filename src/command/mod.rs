@@ -1,0 +1,58 @@
+//! One file a verb: what was typed in, an exit code out. The judging is in the core.
+
+mod abort;
+mod group;
+mod promote;
+mod status;
+
+use crate::cli::{Cli, Connection, Verb};
+use crate::cluster::{Cluster, KubeCluster, Leases, connect};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::render::Io;
+use crate::render::words::Flags;
+
+/// A cluster and what is known about the invocation.
+pub(crate) struct Context<'a> {
+    /// The cluster.
+    pub(crate) cluster: &'a KubeCluster,
+    /// Namespace of the group.
+    pub(crate) namespace: String,
+    /// Flags to repeat in printed commands.
+    pub(crate) flags: Flags,
+}
+
+/// Runs one invocation.
+///
+/// # Errors
+/// What failed, with the exit code that fits.
+pub async fn run(cli: Cli, io: &mut Io) -> Result<Exit, Error> {
+    if let Verb::Version = cli.verb {
+        io.result(&format!("kubectl-zone_rollout {}", env!("CARGO_PKG_VERSION")));
+        return Ok(Exit::Done);
+    }
+    let cluster = connect(&cli.connection).await?;
+    let context = Context {
+        namespace: cluster.default_namespace().to_owned(),
+        cluster: &cluster,
+        flags: repeated(&cli.connection),
+    };
+    match cli.verb {
+        Verb::Status(args) => status::run(&context, &args, io).await,
+        Verb::Promote(args) => promote::run(&context, &args, io).await,
+        Verb::Abort(args) => abort::run(&context, &args, io).await,
+        Verb::Version => Ok(Exit::Done),
+    }
+}
+
+fn repeated(connection: &Connection) -> Flags {
+    let mut flags = String::new();
+    let mut repeat = |flag: &str, value: Option<&str>| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            flags.push_str(&format!(" {flag} {value}"));
+        }
+    };
+    repeat("--context", connection.context.as_deref());
+    repeat("-n", connection.namespace.as_deref());
+    Flags(flags)
+}

@@ -1,0 +1,11 @@
+//! Everything that is printed goes through here: where it goes, how it looks, and the words.
+
+pub mod document;
+pub mod io;
+pub mod status;
+mod table;
+pub mod view;
+pub mod words;
+
+pub use io::{Io, Terminal};
+pub use view::{GroupView, ZoneView};
