@@ -4,6 +4,7 @@
 pub mod cli;
 pub mod cluster;
 mod command;
+pub mod driver;
 pub mod error;
 pub mod exit;
 pub mod render;

@@ -20,6 +20,7 @@ use zone_rollout_core::write::{Write, Written};
 
 pub use access::Permission;
 pub use connect::{KubeCluster, connect};
+pub(crate) use lease::LEASE_SECONDS;
 pub use lease::{Holder, LeaseState};
 
 use crate::error::Error;

@@ -6,7 +6,7 @@ mod promote;
 mod status;
 
 use crate::cli::{Cli, Connection, Verb};
-use crate::cluster::{Cluster, KubeCluster, Leases, connect};
+use crate::cluster::{Cluster, KubeCluster, connect};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::Io;
@@ -26,7 +26,7 @@ pub(crate) struct Context<'a> {
 ///
 /// # Errors
 /// What failed, with the exit code that fits.
-pub async fn run(cli: Cli, io: &mut Io) -> Result<Exit, Error> {
+pub(crate) async fn run(cli: Cli, io: &mut Io) -> Result<Exit, Error> {
     if let Verb::Version = cli.verb {
         io.result(&format!("kubectl-zone_rollout {}", env!("CARGO_PKG_VERSION")));
         return Ok(Exit::Done);

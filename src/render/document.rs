@@ -2,9 +2,15 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::{Value, json};
+use zone_rollout_core::promote::{Event, Outcome, Run, SoakChange};
+use zone_rollout_core::time::Moment;
+use zone_rollout_core::write::Written;
 
 use super::view::{GroupView, VersionView, ZoneView};
+use super::words::ending::Ending;
 use super::words::{self, Flags};
+use crate::exit::Exit;
 
 /// `apiVersion` of all documents.
 pub const API_VERSION: &str = "zone-rollout.io/v1alpha1";
@@ -128,5 +134,140 @@ fn version_document(version: &VersionView) -> VersionDocument {
         pod_template_hash: version.hash.clone(),
         pods: version.pods,
         ready_pods: version.ready,
+    }
+}
+
+/// One line of `promote -o events`.
+pub fn event_document(run: &Run, event: &Event, text: Option<String>, now: Moment) -> Value {
+    let mut document = match event {
+        Event::Zone(glimpse) => json!({
+            "type": "Zone",
+            "zone": glimpse.zone,
+            "state": glimpse.state.name(),
+            "step": glimpse.step,
+            "steps": glimpse.steps,
+            "stepLabel": glimpse.label,
+            "weight": {"wanted": glimpse.wanted, "inForce": glimpse.in_force},
+            "readyPods": {"stable": glimpse.stable_ready, "canary": glimpse.canary_ready},
+        }),
+        Event::Wrote { action, written } => json!({
+            "type": "Wrote",
+            "zone": action.zone(),
+            "action": action.name(),
+            "result": written_name(written),
+        }),
+        Event::Soak { zone, change } => json!({
+            "type": "Soak",
+            "zone": zone,
+            "change": match change {
+                SoakChange::Counting => "Counting",
+                SoakChange::Halted(_) => "Halted",
+                SoakChange::Broken(_) => "Broken",
+                SoakChange::Over => "Over",
+            },
+            "requiredSeconds": run.soak_of(zone).as_secs(),
+        }),
+        Event::Waiting(awaited) => json!({
+            "type": "Waiting",
+            "awaited": awaited
+                .iter()
+                .map(|awaited| words::happening::awaited(run, awaited, now))
+                .collect::<Vec<_>>(),
+        }),
+        Event::Ended(_) => json!({"type": "Ended"}),
+    };
+    document["time"] = json!(now.wall);
+    document["text"] = json!(text);
+    document
+}
+
+fn written_name(written: &Written) -> &'static str {
+    match written {
+        Written::Landed { .. } => "Landed",
+        Written::Refused(_) => "Refused",
+        Written::Invalid(_) => "Invalid",
+        Written::Denied(_) => "Denied",
+        Written::NotSent(_) => "NotSent",
+        Written::Unknown(_) => "Unknown",
+    }
+}
+
+/// How a promotion ended: the last line of `-o events`, and all of `-o json`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResultDocument {
+    api_version: &'static str,
+    kind: &'static str,
+    time: Timestamp,
+    /// One of a closed list.
+    outcome: &'static str,
+    exit_code: u8,
+    text: String,
+    next_commands: Vec<String>,
+    /// Whether this invocation has written anything.
+    wrote: bool,
+    zones: Vec<ZoneTimes>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ZoneTimes {
+    zone: String,
+    started_at: Option<Timestamp>,
+    promoted_at: Option<Timestamp>,
+    verified_at: Option<Timestamp>,
+    soak_restarts: u32,
+}
+
+/// The document of an outcome. Without a run, nothing was begun.
+pub fn result(
+    run: Option<&Run>,
+    outcome: &Outcome,
+    ending: &Ending,
+    exit: Exit,
+    now: Moment,
+) -> ResultDocument {
+    let times = |run: &Run| {
+        run.group()
+            .zones
+            .iter()
+            .map(|zone| {
+                let record = run.zone(&zone.id);
+                let soak = record.witness.soak.as_ref();
+                ZoneTimes {
+                    zone: zone.id.to_string(),
+                    started_at: record.started().map(|moment| moment.wall),
+                    promoted_at: record.promoted().map(|moment| moment.wall),
+                    verified_at: record.verified().map(|moment| moment.wall),
+                    soak_restarts: soak.map_or(0, zone_rollout_core::proof::Soak::breaks),
+                }
+            })
+            .collect()
+    };
+    ResultDocument {
+        api_version: API_VERSION,
+        kind: "PromotionResult",
+        time: now.wall,
+        outcome: outcome_name(outcome),
+        exit_code: exit.code(),
+        text: ending.text.clone(),
+        next_commands: ending.next.clone(),
+        wrote: run.is_some_and(Run::has_written),
+        zones: run.map(times).unwrap_or_default(),
+    }
+}
+
+fn outcome_name(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done => "Done",
+        Outcome::NothingToDo => "NothingToDo",
+        Outcome::Refused(_) => "Refused",
+        Outcome::ZoneFailed { .. } => "ZoneFailed",
+        Outcome::Stuck { .. } => "Stuck",
+        Outcome::Outstanding { .. } => "Outstanding",
+        Outcome::Declined => "Declined",
+        Outcome::LostControl(_) => "LostControl",
+        Outcome::WriteFailed { .. } => "WriteFailed",
+        Outcome::Interrupted => "Interrupted",
     }
 }

@@ -2,6 +2,8 @@
 
 pub mod document;
 pub mod io;
+pub mod plan;
+pub mod report;
 pub mod status;
 mod table;
 pub mod view;

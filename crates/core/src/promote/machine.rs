@@ -175,7 +175,8 @@ fn watch(run: &mut Run, now: Moment, mut step: Step) -> Step {
         run.phase = Phase::Watching;
     }
     match decision {
-        Decision::Act(_) => {
+        // Success is only said of what was read for the purpose.
+        Decision::Act(_) | Decision::End(Outcome::Done) => {
             run.phase = Phase::Confirming;
             step.confirm = true;
         }
@@ -200,8 +201,10 @@ fn confirmed(run: &mut Run, scene: Arc<Scene>, now: Moment) -> Step {
     if run.stopping {
         return run.end(step, Outcome::Interrupted);
     }
-    let Decision::Act(action) = decide(run, &scene, now) else {
-        return watch(run, now, step);
+    let action = match decide(run, &scene, now) {
+        Decision::Act(action) => action,
+        Decision::End(outcome) => return run.end(step, outcome),
+        _ => return watch(run, now, step),
     };
     match compile(&action, &scene, run.group()) {
         Ok(write) => {

@@ -59,6 +59,8 @@ pub struct ZoneRun {
     pub witness: Witness,
     /// Whether this run started it, or found it started.
     pub(super) started: Option<Moment>,
+    /// When it was seen on the new version first.
+    pub(super) promoted: Option<Moment>,
     /// When it was verified first.
     pub(super) verified: Option<Moment>,
     /// What this run did to it, and when it was answered.
@@ -139,6 +141,26 @@ impl Run {
 
     pub(super) fn zone_mut(&mut self, id: &ZoneId) -> &mut ZoneRun {
         self.zones.get_mut(id).expect("a run has a record of every zone of its group")
+    }
+
+    /// What is awaited, as of the last decision.
+    pub fn awaited(&self) -> &[Awaited] {
+        &self.awaited
+    }
+
+    /// When the run began.
+    pub fn started(&self) -> Moment {
+        self.started
+    }
+
+    /// Whether anything was written.
+    pub fn has_written(&self) -> bool {
+        self.wrote
+    }
+
+    /// The last scene that was seen.
+    pub fn scene(&self) -> Option<&Scene> {
+        self.scene.as_deref()
     }
 
     /// How long this zone has to be watched.
@@ -229,6 +251,7 @@ impl Run {
         });
         let Some(target) = record.target.clone().filter(|_| promoted) else { return Vec::new() };
         if record.witness.soak.is_none() {
+            record.promoted = Some(now);
             record.check = Check::default();
         }
         let silent = needs_check.then(|| record.check.silence()).flatten();
@@ -328,6 +351,11 @@ impl ZoneRun {
     /// When this run, or somebody before it, started the zone.
     pub fn started(&self) -> Option<Moment> {
         self.started
+    }
+
+    /// When the zone was seen on the new version first.
+    pub fn promoted(&self) -> Option<Moment> {
+        self.promoted
     }
 
     /// When the zone was verified first.

@@ -1,5 +1,9 @@
 //! The words for what zones do, what is awaited, and what to type next.
 
+pub mod blocked;
+pub mod ending;
+pub mod happening;
+
 use jiff::Timestamp;
 use zone_rollout_core::time::{Moment, format_duration};
 use zone_rollout_core::traffic::RouteGap;
