@@ -3,12 +3,14 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
+use zone_rollout_core::group::Group;
 use zone_rollout_core::promote::{Event, Outcome, Run, SoakChange};
 use zone_rollout_core::time::Moment;
 use zone_rollout_core::write::Written;
 
 use super::view::{GroupView, VersionView, ZoneView};
 use super::words::ending::Ending;
+use super::words::recalled::Told;
 use super::words::{self, Flags};
 use crate::exit::Exit;
 
@@ -269,5 +271,47 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::LostControl(_) => "LostControl",
         Outcome::WriteFailed { .. } => "WriteFailed",
         Outcome::Interrupted => "Interrupted",
+    }
+}
+
+/// What `abort -o json` prints.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AbortDocument {
+    api_version: &'static str,
+    kind: &'static str,
+    time: Timestamp,
+    namespace: String,
+    group: String,
+    exit_code: u8,
+    zones: Vec<RecalledZone>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RecalledZone {
+    zone: String,
+    /// One of a closed list.
+    result: &'static str,
+    text: String,
+    next_commands: Vec<String>,
+}
+
+/// The document of an abort.
+pub fn abort(group: &Group, told: &[Told], exit: Exit, now: Moment) -> AbortDocument {
+    let zone = |told: &Told| RecalledZone {
+        zone: told.zone.to_string(),
+        result: told.result,
+        text: told.text.clone(),
+        next_commands: told.next.clone(),
+    };
+    AbortDocument {
+        api_version: API_VERSION,
+        kind: "AbortResult",
+        time: now.wall,
+        namespace: group.namespace.clone(),
+        group: group.name.clone(),
+        exit_code: exit.code(),
+        zones: told.iter().map(zone).collect(),
     }
 }

@@ -78,28 +78,33 @@ fn tone(zone: &ZoneView) -> Tone {
     }
 }
 
-/// What each zone waits for, then the commands, each once.
+/// What is awaited, zones that await the same together; then the commands, each once.
 fn notes(view: &GroupView, flags: &Flags) -> Vec<String> {
     let mut notes = Vec::new();
+    let mut awaited: Vec<(String, Vec<String>)> = Vec::new();
     let mut commands: Vec<String> = Vec::new();
     for zone in &view.zones {
+        let id = zone.zone.id.to_string();
         if let Some(outage) = &zone.outage {
-            notes.push(format!("Zone {} is lost: {outage}.", zone.zone.id));
+            notes.push(format!("Zone {id} is lost: {outage}"));
         }
         if let Some(late) = &zone.late {
-            notes.push(format!("Zone {} makes no progress: {late}", zone.zone.id));
+            notes.push(format!("Zone {id} makes no progress: {late}"));
         }
         let Some(advice) = words::advice(view, zone, flags) else { continue };
-        notes.push(format!(
-            "Zone {} waits: {}.",
-            zone.zone.id,
-            advice.awaited.trim_end_matches('.')
-        ));
+        match awaited.iter_mut().find(|(what, _)| *what == advice.awaited) {
+            Some((_, zones)) => zones.push(id),
+            None => awaited.push((advice.awaited, vec![id])),
+        }
         if let Some(command) = advice.command.filter(|command| !commands.contains(command)) {
             commands.push(command);
         }
     }
-    notes.extend(view.gaps.iter().map(|gap| format!("Not seen: {gap}.")));
+    notes.extend(awaited.iter().map(|(what, zones)| {
+        let verb = if zones.len() == 1 { "Zone" } else { "Zones" };
+        format!("{verb} {}: {}", zones.join(", "), what.trim_end_matches('.'))
+    }));
+    notes.extend(view.gaps.iter().map(|gap| format!("Not seen: {gap}")));
     if !commands.is_empty() {
         notes.push("Next:".to_owned());
         notes.extend(commands.iter().map(|command| format!("  {command}")));

@@ -3,10 +3,17 @@
 //! traffic on the canary (`checkReplicasAvailable` in `rollout/trafficrouting.go`).
 
 use std::fmt;
+use std::time::Duration;
 
+use crate::group::{Group, ZoneId};
 use crate::scene::Scene;
+use crate::time::Moment;
 use crate::traffic::{Client, Loss, flow, host_of};
-use crate::zone::ZoneFacts;
+use crate::write::Action;
+use crate::zone::{Workload, ZoneFacts};
+
+/// How long the controller may take to move the traffic after an abort that it can carry out.
+pub(crate) const CONTROLLER_NEEDS: Duration = Duration::from_secs(5);
 
 /// What comes next in taking a zone back.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,8 +83,8 @@ pub fn take_back(scene: &Scene, facts: &ZoneFacts<'_>, floor: u32, force: bool) 
         return TakeBack::AlreadyStable;
     }
     let weight = facts.in_force.as_ref().map_or(0, |in_force| in_force.highest);
-    let canary_ready = facts.canary.as_ref().map_or(0, crate::zone::Workload::ready);
-    let canary_pods = facts.canary.as_ref().map_or(0, crate::zone::Workload::count);
+    let canary_ready = facts.canary.as_ref().map_or(0, Workload::ready);
+    let canary_pods = facts.canary.as_ref().map_or(0, Workload::count);
     if !rollout.status.abort || rollout.status.promote_full {
         let untouched = !facts.has_started() && weight == 0 && canary_pods == 0;
         return if untouched { TakeBack::NeverStarted } else { TakeBack::Abort };
@@ -131,6 +138,140 @@ fn fails_over(scene: &Scene, facts: &ZoneFacts<'_>) -> Option<bool> {
     // The canary's own share has no failover; what is left of the stable share has to be served.
     let canary = f64::from(facts.in_force.as_ref().map_or(0, |in_force| in_force.highest)) / 100.0;
     Some(before.unserved < 1.0 && after.unserved <= canary + 0.001 && canary < 1.0)
+}
+
+/// Taking several zones back, one write at a time.
+#[derive(Debug, Clone)]
+pub struct Recall {
+    zones: Vec<(ZoneId, Recalled)>,
+    floor: u32,
+    force: bool,
+}
+
+/// Where the recall of one zone stands.
+#[derive(Debug, Clone, Default)]
+struct Recalled {
+    gave_up: bool,
+    wrote_route: Option<Load>,
+    waiting_since: Option<Moment>,
+    end: Option<RecallEnd>,
+}
+
+/// How the recall of one zone ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RecallEnd {
+    /// The VirtualService sends nothing to the new version; seen.
+    TakenBack {
+        /// Whether this recall gave the update up, or it had been already.
+        gave_up: bool,
+        /// What the stable pods had to carry when the route was written here; nothing if the
+        /// controller moved the traffic itself.
+        wrote_route: Option<Load>,
+        /// Pods of the new version that are left.
+        pods: u32,
+    },
+    /// It is at rest on this version.
+    AlreadyStable {
+        /// The version.
+        version: Option<String>,
+    },
+    /// It waits at its gate.
+    NeverStarted,
+    /// The update was given up, but the traffic stays: the stable pods cannot carry it.
+    TooMuchLoad {
+        /// What they would have to carry.
+        load: Load,
+        /// Share that stays on the new version, in percent.
+        weight: u32,
+    },
+    /// Its Rollout is gone or cannot be read.
+    Unknown,
+}
+
+impl Recall {
+    /// A recall of these zones, in this order.
+    pub fn new(zones: Vec<ZoneId>, floor: u32, force: bool) -> Self {
+        let zones = zones.into_iter().map(|zone| (zone, Recalled::default())).collect();
+        Self { zones, floor, force }
+    }
+
+    /// What to write next, judged from this scene; nothing if everything there is to do is to wait,
+    /// or all zones have ended.
+    pub fn next(&mut self, scene: &Scene, group: &Group, now: Moment) -> Option<Action> {
+        let (floor, force) = (self.floor, self.force);
+        self.zones.iter_mut().filter(|(_, recalled)| recalled.end.is_none()).find_map(
+            |(id, recalled)| {
+                let facts = group.zone(id).and_then(|zone| ZoneFacts::gather(scene, zone));
+                let Some(facts) = facts else {
+                    recalled.end = Some(RecallEnd::Unknown);
+                    return None;
+                };
+                recalled.next(scene, &facts, floor, force, now)
+            },
+        )
+    }
+
+    /// Remembers that a write for a zone has landed.
+    pub fn landed(&mut self, action: &Action, scene: &Scene, group: &Group) {
+        let Some((id, recalled)) = self.zones.iter_mut().find(|(id, _)| id == action.zone()) else {
+            return;
+        };
+        match action {
+            Action::Abort { .. } => recalled.gave_up = true,
+            Action::TrafficToStable { .. } => {
+                let facts = group.zone(id).and_then(|zone| ZoneFacts::gather(scene, zone));
+                recalled.wrote_route = facts.map(|facts| load(scene, &facts));
+            }
+            _ => {}
+        }
+    }
+
+    /// How each zone ended; nothing for one that has not.
+    pub fn ends(&self) -> impl Iterator<Item = (&ZoneId, Option<&RecallEnd>)> {
+        self.zones.iter().map(|(id, recalled)| (id, recalled.end.as_ref()))
+    }
+
+    /// True once every zone has ended.
+    pub fn is_over(&self) -> bool {
+        self.zones.iter().all(|(_, recalled)| recalled.end.is_some())
+    }
+}
+
+impl Recalled {
+    fn next(
+        &mut self,
+        scene: &Scene,
+        facts: &ZoneFacts<'_>,
+        floor: u32,
+        force: bool,
+        now: Moment,
+    ) -> Option<Action> {
+        let zone = facts.zone.id.clone();
+        let end = match take_back(scene, facts, floor, force) {
+            TakeBack::Abort => return Some(Action::Abort { zone }),
+            TakeBack::WriteRoute { .. } => return Some(Action::TrafficToStable { zone }),
+            TakeBack::AwaitController => {
+                let since = *self.waiting_since.get_or_insert(now);
+                let remains = facts.in_force.as_ref().is_ok_and(|in_force| in_force.highest > 0);
+                let late = now.mono.saturating_sub(since.mono) >= CONTROLLER_NEEDS;
+                let noticed = facts.rollout.status.aborted_at.is_some();
+                return (late && remains && noticed).then_some(Action::TrafficToStable { zone });
+            }
+            TakeBack::AlreadyStable => RecallEnd::AlreadyStable { version: facts.stable_version() },
+            TakeBack::NeverStarted => RecallEnd::NeverStarted,
+            TakeBack::TooMuchLoad { load } => {
+                let weight = facts.in_force.as_ref().map_or(0, |in_force| in_force.highest);
+                RecallEnd::TooMuchLoad { load, weight }
+            }
+            TakeBack::Done => RecallEnd::TakenBack {
+                gave_up: self.gave_up,
+                wrote_route: self.wrote_route,
+                pods: facts.canary.as_ref().map_or(0, Workload::count),
+            },
+        };
+        self.end = Some(end);
+        None
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::clock;
 /// An event as a line; nothing if people need not read it.
 pub fn event(run: &Run, event: &Event) -> Option<String> {
     match event {
-        Event::Zone(glimpse) => {
+        Event::Zone(glimpse) if is_news(glimpse) => {
             let now = crate::cluster::clock::now();
             Some(format!("zone {}  {}", glimpse.zone, self::glimpse(run, glimpse, now)))
         }
@@ -26,17 +26,38 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             })?;
             Some(self::awaited(run, others, crate::cluster::clock::now()))
         }
-        Event::Ended(_) => None,
+        Event::Zone(_) | Event::Ended(_) => None,
+    }
+}
+
+/// Steps that are being carried out change from moment to moment; what counts is where they come to
+/// rest. The soak has lines of its own.
+fn is_news(glimpse: &ZoneGlimpse) -> bool {
+    match &glimpse.state {
+        ZoneState::TimedPause { until, .. } => {
+            until.is_some() && glimpse.in_force.is_none_or(|in_force| in_force == glimpse.wanted)
+        }
+        ZoneState::Stepping { .. }
+        | ZoneState::Resuming
+        | ZoneState::Retrying
+        | ZoneState::Finishing
+        | ZoneState::Unobserved
+        | ZoneState::Stable
+        | ZoneState::Promoted
+        | ZoneState::Soaking
+        | ZoneState::Verified
+        | ZoneState::NotReady { .. } => false,
+        _ => true,
     }
 }
 
 fn soak(run: &Run, zone: &zone_rollout_core::group::ZoneId, change: &SoakChange) -> String {
     let required = format_duration(run.soak_of(zone));
     match change {
-        SoakChange::Counting => format!("verified, watched for {required}"),
-        SoakChange::Halted(unmet) => format!("watch stands still: {unmet}"),
-        SoakChange::Broken(unmet) => format!("watch starts again: {unmet}"),
-        SoakChange::Over => format!("verified for {required}: done"),
+        SoakChange::Counting => format!("promoted and verified; watching it for {required}"),
+        SoakChange::Halted(unmet) => format!("watching stands still: {unmet}"),
+        SoakChange::Broken(unmet) => format!("watching starts again: {unmet}"),
+        SoakChange::Over => format!("verified for {required}"),
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod blocked;
 pub mod ending;
 pub mod happening;
+pub mod recalled;
 
 use jiff::Timestamp;
 use zone_rollout_core::time::{Moment, format_duration};
@@ -166,27 +167,32 @@ pub fn advice(view: &GroupView, zone: &ZoneView, flags: &Flags) -> Option<Advice
             )
         }
         ZoneState::Retrying | ZoneState::Resuming => {
-            ("the Rollouts controller goes on".to_owned(), None)
+            ("waits until the Rollouts controller goes on".to_owned(), None)
         }
-        ZoneState::Deploying => ("its first pods".to_owned(), pod()),
+        ZoneState::Deploying => ("waits for its first pods".to_owned(), pod()),
         ZoneState::Parked => (
-            "somebody scales it up".to_owned(),
+            "waits until somebody scales it up".to_owned(),
             Some(format!("kubectl scale rollout {name} --replicas N{flags}")),
         ),
-        ZoneState::AwaitingSync => ("the new version, from Git or by --image".to_owned(), None),
-        ZoneState::NotReady { trouble, .. } => {
-            (trouble.as_ref().map_or_else(|| "its pods".to_owned(), ToString::to_string), pod())
+        ZoneState::AwaitingSync => {
+            ("waits for the new version, from Git or by --image".to_owned(), None)
         }
+        ZoneState::NotReady { trouble, .. } => (
+            trouble.as_ref().map_or_else(|| "waits for its pods".to_owned(), ToString::to_string),
+            pod(),
+        ),
         ZoneState::PromotingFull => ("all remaining steps are being skipped".to_owned(), abort()),
-        ZoneState::Held { ours: true } => ("a run of this tool releases it".to_owned(), promote()),
+        ZoneState::Held { ours: true } => {
+            ("waits until a run of this tool releases it".to_owned(), promote())
+        }
         ZoneState::Held { ours: false } => {
-            ("the person who set spec.paused takes it back".to_owned(), describe())
+            ("waits until the person who set spec.paused takes it back".to_owned(), describe())
         }
         ZoneState::Inconclusive { reason } => (
-            format!("a person judges the analysis ({reason})"),
+            format!("waits until a person judges the analysis ({reason})"),
             Some(format!("kubectl argo rollouts get rollout {name}{flags}")),
         ),
-        ZoneState::Gate { .. } => ("it is opened when its turn comes".to_owned(), promote()),
+        ZoneState::Gate { .. } => ("waits to be opened when its turn comes".to_owned(), promote()),
         ZoneState::TimedPause { until: Some(until), .. } => {
             (format!("the Rollouts controller ends the pause at {}", clock(*until)), None)
         }
@@ -194,7 +200,7 @@ pub fn advice(view: &GroupView, zone: &ZoneView, flags: &Flags) -> Option<Advice
             ("the Rollouts controller ends the pause".to_owned(), None)
         }
         ZoneState::Waiting { .. } => (
-            "a person lets it go on".to_owned(),
+            "waits until a person lets it go on".to_owned(),
             Some(format!(
                 "kubectl zone-rollout promote {}/{}{flags}",
                 view.group.name, zone.zone.id

@@ -1,19 +1,14 @@
 //! Zones that failed: how it is known, and what is done about it.
 
-use std::time::Duration;
-
 use crate::group::ZoneId;
 use crate::promote::decide::{Awaited, Decision, past, unmendable, weight};
 use crate::promote::run::{Run, WaitKind};
 use crate::promote::{CheckResult, Failure, OnFailure, Outcome};
 use crate::scene::Scene;
-use crate::takeback::{TakeBack, take_back};
+use crate::takeback::{CONTROLLER_NEEDS, TakeBack, take_back};
 use crate::time::Moment;
 use crate::write::Action;
 use crate::zone::{ZoneFacts, ZoneState, outage, trouble, worst_trouble, zone_state};
-
-/// How long the controller may take to move the traffic after an abort.
-const CONTROLLER: Duration = Duration::from_secs(5);
 
 /// Decides about the zone that failed, if one has.
 pub(super) fn handle(run: &mut Run, scene: &Scene, now: Moment) -> Option<Decision> {
@@ -100,7 +95,7 @@ fn react(run: &mut Run, scene: &Scene, id: &ZoneId, failure: &Failure, now: Mome
         TakeBack::WriteRoute { .. } => Decision::Act(Action::TrafficToStable { zone: id.clone() }),
         TakeBack::AwaitController => {
             let since = run.waiting(id, WaitKind::TakeBack, now);
-            if past(since, CONTROLLER, now) && traffic_remains(run, scene, id) {
+            if past(since, CONTROLLER_NEEDS, now) && traffic_remains(run, scene, id) {
                 return Decision::Act(Action::TrafficToStable { zone: id.clone() });
             }
             Decision::Wait(vec![Awaited::TakeBack(id.clone())])

@@ -14,6 +14,9 @@ use crate::time::Moment;
 use crate::write::Action;
 use crate::zone::{ZoneFacts, zone_state};
 
+/// How long a route may take to follow a promotion before people are told.
+const SETTLING: Duration = Duration::from_secs(5);
+
 /// A run and all it remembers.
 #[derive(Debug, Clone)]
 pub struct Run {
@@ -80,6 +83,8 @@ pub struct ZoneRun {
     /// When it last looked different from before.
     pub(super) changed: Option<Moment>,
     glimpse: Option<ZoneGlimpse>,
+    /// What people were told last about its soak.
+    told: Option<Verdict>,
 }
 
 /// Waits with a limit of their own.
@@ -256,10 +261,16 @@ impl Run {
         }
         let silent = needs_check.then(|| record.check.silence()).flatten();
         let soak = record.witness.soak.get_or_insert_with(|| Soak::new(&target.hash, required));
-        let (before, was_over) = (soak.verdict().cloned(), soak.is_over());
+        let was_over = soak.is_over();
         soak.look(scene, zone, &target, silent, now);
         let mut events = Vec::new();
-        if let Some(change) = soak_change(before.as_ref(), soak) {
+        if let Some(verdict) = news(soak, now).filter(|news| record.told.as_ref() != Some(news)) {
+            let change = match &verdict {
+                Verdict::Counting => SoakChange::Counting,
+                Verdict::Halted(unmet) => SoakChange::Halted(unmet.clone()),
+                Verdict::Broken(unmet) => SoakChange::Broken(unmet.clone()),
+            };
+            record.told = Some(verdict);
             events.push(Event::Soak { zone: zone.id.clone(), change });
         }
         if soak.is_over() && !was_over && record.verified.is_none() {
@@ -335,16 +346,12 @@ impl Check {
     }
 }
 
-fn soak_change(before: Option<&Verdict>, soak: &Soak) -> Option<SoakChange> {
-    let after = soak.verdict()?;
-    if before == Some(after) {
-        return None;
-    }
-    Some(match after {
-        Verdict::Counting => SoakChange::Counting,
-        Verdict::Halted(unmet) => SoakChange::Halted(unmet.clone()),
-        Verdict::Broken(unmet) => SoakChange::Broken(unmet.clone()),
-    })
+/// What the last look found, if it is worth a word. Right after a promotion the route follows within
+/// a moment; only if it does not is that news.
+fn news(soak: &Soak, now: Moment) -> Option<Verdict> {
+    let late =
+        soak.halted_since().is_some_and(|since| now.mono.saturating_sub(since.mono) >= SETTLING);
+    soak.verdict().filter(|_| soak.has_begun() || late).cloned()
 }
 
 impl ZoneRun {

@@ -33,6 +33,7 @@ pub struct Soak {
     halted_since: Option<Moment>,
     /// Restarts by pod uid, of the pods that have been Ready.
     pods: BTreeMap<String, u32>,
+    begun: bool,
     breaks: u32,
 }
 
@@ -46,6 +47,7 @@ impl Soak {
             last: None,
             halted_since: None,
             pods: BTreeMap::new(),
+            begun: false,
             breaks: 0,
         }
     }
@@ -73,6 +75,12 @@ impl Soak {
     /// True once it has lasted long enough and the last look found nothing wrong.
     pub fn is_over(&self) -> bool {
         self.done >= self.required && matches!(self.last, Some((_, Verdict::Counting)))
+    }
+
+    /// True once a look has found nothing wrong. Before that, the route is still following the
+    /// promotion.
+    pub fn has_begun(&self) -> bool {
+        self.begun
     }
 
     /// What the last look found.
@@ -104,6 +112,7 @@ impl Soak {
         let was_counting = matches!(self.last, Some((_, Verdict::Counting)));
         match &verdict {
             Verdict::Counting => {
+                self.begun = true;
                 if let Some(gap) = gap.filter(|gap| was_counting && *gap <= LONGEST_GAP) {
                     self.done = (self.done + gap).min(self.required);
                 }
@@ -113,9 +122,7 @@ impl Soak {
                 self.halted_since.get_or_insert(now);
             }
             Verdict::Broken(_) => {
-                // Right after a promotion the route follows a little later; that breaks nothing.
-                let had_begun = was_counting || !self.done.is_zero();
-                self.breaks += u32::from(had_begun);
+                self.breaks += u32::from(was_counting);
                 self.done = Duration::ZERO;
                 self.halted_since.get_or_insert(now);
             }
