@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::paths::RunDir;
+use crate::paths::{self, RunDir};
 use crate::terminal::say;
 use crate::verb::{deploy, enter, run, test, up};
 use crate::{build, inner};
@@ -23,7 +23,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Build what is missing into the cache ($ZONE_LAB_CACHE or ~/.cache/zone-rollout-lab).
+    /// Build what is missing into the cache (`ZONE_LAB_CACHE` or ~/.cache/zone-rollout-lab).
     Build,
     /// Start a lab, run a command in it, and end the lab with the command.
     ///
@@ -78,6 +78,7 @@ enum Verb {
 
 /// Runs what was typed.
 pub async fn main() -> ExitCode {
+    paths::program();
     match dispatch(Cli::parse().verb).await {
         Ok(code) => code,
         Err(error) => {

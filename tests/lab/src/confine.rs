@@ -1,7 +1,6 @@
 //! The outer half of the lab: starts the inner one in network, process and mount namespaces of its
 //! own, passes signals on, and cleans up.
 
-use std::env;
 use std::ffi::OsString;
 use std::fs::File;
 use std::process::{ExitStatus, Stdio};
@@ -14,14 +13,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 
 use crate::control::{self, Request};
-use crate::paths::RunDir;
+use crate::paths::{self, RunDir};
 use crate::wait;
 
 /// Runs a command in a new lab to its end.
 pub(crate) async fn run(run: &RunDir, command: &[OsString]) -> Result<ExitStatus> {
     // SIGKILL to this process ends `unshare`, which ends process 1 inside, which ends everything.
     let mut confined = Command::new("setpriv");
-    confined.args(["--pdeathsig", "KILL", "--"]).args(inside(run)?).arg("--").args(command);
+    confined.args(["--pdeathsig", "KILL", "--"]).args(inside(run)).arg("--").args(command);
     let mut child = confined.kill_on_drop(true).spawn().context("cannot run `setpriv`")?;
     passing_signals(&mut child, run).await
 }
@@ -29,7 +28,7 @@ pub(crate) async fn run(run: &RunDir, command: &[OsString]) -> Result<ExitStatus
 /// Starts a lab that outlives this process, and waits until it is ready.
 pub(crate) async fn detach(run: &RunDir, log: File) -> Result<()> {
     let mut child = Command::new("setsid")
-        .args(inside(run)?)
+        .args(inside(run))
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log)
@@ -47,8 +46,7 @@ pub(crate) async fn detach(run: &RunDir, log: File) -> Result<()> {
 }
 
 /// The command line that starts the inner half.
-fn inside(run: &RunDir) -> Result<Vec<OsString>> {
-    let lab = env::current_exe().context("cannot tell where the lab's program is")?;
+fn inside(run: &RunDir) -> Vec<OsString> {
     let mut line = vec!["unshare"];
     if !rustix::process::geteuid().is_root() {
         // In a user namespace of their own, everybody is root of the other namespaces.
@@ -56,8 +54,8 @@ fn inside(run: &RunDir) -> Result<Vec<OsString>> {
     }
     line.extend(["--net", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]);
     let mut line: Vec<OsString> = line.into_iter().map(Into::into).collect();
-    line.extend([lab.into(), "inside".into(), run.path().into()]);
-    Ok(line)
+    line.extend([paths::program().into(), "inside".into(), run.path().into()]);
+    line
 }
 
 async fn passing_signals(child: &mut Child, run: &RunDir) -> Result<ExitStatus> {

@@ -7,6 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
 use crate::paths::RunDir;
+use crate::upstream::{Failure, Victims};
 
 /// What a lab can be asked to do.
 #[derive(Debug, Serialize, Deserialize)]
@@ -18,6 +19,10 @@ pub(crate) enum Request {
     Stop { component: String },
     /// Start a stopped component and answer when it is ready.
     Start { component: String },
+    /// Start every component that was stopped.
+    StartAll,
+    /// Make the application of some pods fail, or work again.
+    Fail { victims: Victims, how: Option<Failure> },
     /// Delete a namespace in the background.
     DeleteNamespace { name: String },
     /// End the command with this signal, then the lab.

@@ -1,7 +1,5 @@
 //! A namespace in a few lines, for the message of a test that waited in vain.
 
-use std::fmt::Write;
-
 use serde_json::Value;
 
 use crate::kinds::{DESTINATION_RULE, Kind, POD, ROLLOUT, VIRTUAL_SERVICE};
@@ -9,27 +7,25 @@ use crate::namespace::Namespace;
 
 /// What tells why something did not happen; never an error itself.
 pub(crate) async fn of(namespace: &Namespace) -> String {
-    let mut text = format!("namespace {}:", namespace.name());
-    let parts: [(Kind, fn(&Value) -> String); 4] = [
-        (ROLLOUT, rollout),
-        (POD, pod),
-        (VIRTUAL_SERVICE, virtual_service),
-        (DESTINATION_RULE, destination_rule),
+    let parts = [
+        lines(namespace, ROLLOUT, rollout).await,
+        lines(namespace, POD, pod).await,
+        lines(namespace, VIRTUAL_SERVICE, virtual_service).await,
+        lines(namespace, DESTINATION_RULE, destination_rule).await,
     ];
-    for (kind, line) in parts {
-        match namespace.list(kind).await {
-            Ok(objects) => {
-                for object in objects {
-                    let name = object["metadata"]["name"].as_str().unwrap_or("?");
-                    let _ = write!(text, "\n  {} {name}: {}", kind.name(), line(&object));
-                }
-            }
-            Err(error) => {
-                let _ = write!(text, "\n  {error:#}");
-            }
-        }
-    }
-    text
+    format!("namespace {}:{}", namespace.name(), parts.concat())
+}
+
+async fn lines(namespace: &Namespace, kind: Kind, line: fn(&Value) -> String) -> String {
+    let objects = match namespace.list(kind).await {
+        Ok(objects) => objects,
+        Err(error) => return format!("\n  {error:#}"),
+    };
+    let lines = objects.iter().map(|object| {
+        let name = word(&object["metadata"]["name"]);
+        format!("\n  {} {name}: {}", kind.name(), line(object))
+    });
+    lines.collect::<Vec<_>>().concat()
 }
 
 fn rollout(object: &Value) -> String {

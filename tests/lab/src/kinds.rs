@@ -13,10 +13,10 @@ pub struct Kind {
 
 /// Argo's Rollout.
 pub const ROLLOUT: Kind = Kind { api_version: "argoproj.io/v1alpha1", name: "Rollout" };
-/// Istio's VirtualService.
+/// Istio's `VirtualService`.
 pub const VIRTUAL_SERVICE: Kind =
     Kind { api_version: "networking.istio.io/v1", name: "VirtualService" };
-/// Istio's DestinationRule.
+/// Istio's `DestinationRule`.
 pub const DESTINATION_RULE: Kind =
     Kind { api_version: "networking.istio.io/v1", name: "DestinationRule" };
 /// A pod.

@@ -11,6 +11,7 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use crate::client;
 use crate::control::{self, Request};
 use crate::namespace::Namespace;
+use crate::outage;
 use crate::paths::RunDir;
 
 /// Held by every test of a test program, alone by those that disturb the others.
@@ -58,6 +59,8 @@ impl Lab {
         )?;
         let run = RunDir::at(run);
         let client = client::from_file(&run.kubeconfig()).await?;
+        control::ask(&run, &Request::StartAll).await?;
+        outage::repair(&client).await?;
         Ok(Self { client, run, _turn: turn })
     }
 
@@ -78,7 +81,11 @@ impl Lab {
     }
 
     /// A namespace that was there before and stays.
-    pub fn existing_namespace(&self, name: &str) -> Namespace {
+    ///
+    /// # Errors
+    ///
+    /// When the lab's audit log cannot be read.
+    pub fn existing_namespace(&self, name: &str) -> Result<Namespace> {
         Namespace::existing(self.client.clone(), self.run.clone(), name)
     }
 

@@ -15,6 +15,7 @@
 //! # }
 //! ```
 
+mod audit;
 mod boot;
 mod build;
 pub mod cli;
@@ -24,24 +25,34 @@ mod confine;
 mod control;
 mod dump;
 mod environment;
+mod gitops;
 mod inner;
 pub mod kinds;
 mod kwok;
 mod lab;
+mod load;
 mod namespace;
 mod nodes;
 mod object;
+mod outage;
 mod paths;
 mod plain_http;
-mod plugin;
+mod pods;
+mod program;
 mod rundir;
 mod terminal;
+mod upstream;
+mod user;
 mod verb;
 mod wait;
 mod zones;
 
+pub use audit::{AuditMark, AuditObject, AuditRecord, AuditResponse, AuditUser};
+pub use gitops::{GITOPS_MANAGER, GitOps};
 pub use lab::Lab;
+pub use load::{Answer, Bucket, Load, Sample, Tally};
 pub use namespace::Namespace;
-pub use plugin::{Finished, Plugin, Running, Signal};
+pub use program::{Finished, Program, Running, Signal};
+pub use upstream::Failure;
 pub use wait::until;
 pub use zones::{ZONES, Zone};

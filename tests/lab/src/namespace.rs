@@ -11,6 +11,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use zone_rollout_core::layout::{self, Spec, SpecZone};
 
+use crate::audit::{self, AuditMark};
 use crate::control::Request;
 use crate::dump;
 use crate::kinds::{Kind, ROLLOUT};
@@ -20,25 +21,34 @@ use crate::wait;
 use crate::zones::ZONES;
 
 /// Enough for three Rollouts to start on a busy machine.
-const WITHIN: Duration = Duration::from_secs(60);
+const WITHIN: Duration = Duration::from_mins(1);
 
 /// A namespace, deleted when it goes out of scope if the lab made it for the test.
 pub struct Namespace {
     pub(crate) client: Client,
     pub(crate) run: RunDir,
+    pub(crate) audit_from: AuditMark,
     name: String,
     temporary: bool,
 }
 
 impl Namespace {
-    pub(crate) fn existing(client: Client, run: RunDir, name: &str) -> Self {
-        Self { client, run, name: name.to_owned(), temporary: false }
+    pub(crate) fn existing(client: Client, run: RunDir, name: &str) -> Result<Self> {
+        let audit_from = audit::mark(&run)?;
+        Ok(Self { client, run, audit_from, name: name.to_owned(), temporary: false })
+    }
+
+    /// The same namespace for another owner, who does not delete it.
+    pub(crate) fn handle(&self) -> Self {
+        let (client, run) = (self.client.clone(), self.run.clone());
+        Self { client, run, audit_from: self.audit_from, name: self.name.clone(), temporary: false }
     }
 
     pub(crate) async fn create(client: Client, run: RunDir, name: String) -> Result<Self> {
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         object::apply(&client, &object, object::MANAGER).await?;
-        let namespace = Self { client, run, name, temporary: true };
+        let audit_from = audit::mark(&run)?;
+        let namespace = Self { client, run, audit_from, name, temporary: true };
         // Pods are refused until it is there, and the controllers that make them back off.
         let accounts: Api<ServiceAccount> = namespace.api();
         namespace
@@ -163,7 +173,7 @@ impl Namespace {
     }
 
     /// Waits as [`wait::until`] does; when time is up, the error also shows the namespace's
-    /// Rollouts, pods, VirtualServices and DestinationRules.
+    /// Rollouts, pods, `VirtualServices` and `DestinationRules`.
     ///
     /// # Errors
     ///
@@ -252,6 +262,13 @@ impl Namespace {
     /// The objects of the zone-local layout: own zone only.
     pub fn zone_local(&self, image: &str) -> Vec<Value> {
         layout::zone_local(&self.spec(image))
+    }
+
+    /// An owner reference to the namespace, for objects outside of it that are to go with it.
+    pub(crate) async fn as_owner(&self) -> Result<Value> {
+        let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(self.client.clone());
+        let uid = namespaces.get(&self.name).await?.metadata.uid;
+        Ok(json!({"apiVersion": "v1", "kind": "Namespace", "name": self.name, "uid": uid}))
     }
 
     fn dynamic(&self, kind: Kind) -> Api<DynamicObject> {

@@ -11,7 +11,7 @@ use crate::object;
 use crate::wait;
 use crate::zones::{REGION, Zone};
 
-const WITHIN: Duration = Duration::from_secs(60);
+const WITHIN: Duration = Duration::from_mins(1);
 
 /// Registers the nodes of a zone as their kubelets would.
 pub(crate) async fn register(client: &Client, zone: Zone) -> Result<()> {
@@ -21,16 +21,27 @@ pub(crate) async fn register(client: &Client, zone: Zone) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the nodes of a zone are Ready.
-pub(crate) async fn await_ready(client: &Client, zone: Zone) -> Result<()> {
+/// Waits until the condition `Ready` of a zone's nodes has a status.
+pub(crate) async fn await_status(client: &Client, zone: Zone, status: &str) -> Result<()> {
+    let what = format!("nodes of zone {} to have Ready={status}", zone.short);
+    wait::until(what, WITHIN, async || Ok(all_have(client, zone, status).await?.then_some(())))
+        .await
+}
+
+/// Whether a zone's nodes are all there and Ready.
+pub(crate) async fn all_ready(client: &Client, zone: Zone) -> Result<bool> {
+    all_have(client, zone, "True").await
+}
+
+async fn all_have(client: &Client, zone: Zone, status: &str) -> Result<bool> {
     let nodes: Api<Node> = Api::all(client.clone());
     for name in zone.nodes() {
-        wait::until(format!("node `{name}` to be Ready"), WITHIN, async || {
-            Ok((ready(&nodes.get(&name).await?) == Some("True")).then_some(()))
-        })
-        .await?;
+        let node = nodes.get_opt(&name).await?;
+        if node.as_ref().and_then(ready) != Some(status) {
+            return Ok(false);
+        }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Status of a node's `Ready` condition.

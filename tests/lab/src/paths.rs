@@ -2,12 +2,22 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use anyhow::{Context, Result};
 
 /// The folder with the `go.mod` files, as it was when this program was compiled.
 pub(crate) fn sources() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+static PROGRAM: LazyLock<PathBuf> =
+    LazyLock::new(|| env::current_exe().expect("the kernel knows what it runs"));
+
+/// The path of this program. Asked for first thing: once Cargo has replaced the file, the kernel
+/// no longer tells it.
+pub(crate) fn program() -> &'static Path {
+    &PROGRAM
 }
 
 /// The folder of built programs, shared by all runs and work trees.

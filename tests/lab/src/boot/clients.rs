@@ -16,7 +16,7 @@ use crate::zones::{REGION, ZONES, Zone};
 /// Namespace of the clients' pods.
 pub(crate) const NAMESPACE: &str = "clients";
 
-const WITHIN: Duration = Duration::from_secs(60);
+const WITHIN: Duration = Duration::from_mins(1);
 
 /// Plain text everywhere: the Envoys here have no certificate agent beside them.
 fn plain_text() -> Value {

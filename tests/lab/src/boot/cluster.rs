@@ -16,7 +16,7 @@ use crate::paths::RunDir;
 use crate::wait;
 use crate::zones::ZONES;
 
-const WITHIN: Duration = Duration::from_secs(60);
+const WITHIN: Duration = Duration::from_mins(1);
 const ISTIO: &str = include_str!("../../assets/istio.yaml");
 
 /// Registers all nodes and waits until KWOK has made them Ready.
@@ -25,7 +25,7 @@ pub(super) async fn join_nodes(client: &Client) -> Result<()> {
         nodes::register(client, zone).await?;
     }
     for zone in ZONES {
-        nodes::await_ready(client, zone).await?;
+        nodes::await_status(client, zone, "True").await?;
     }
     Ok(())
 }

@@ -15,11 +15,12 @@ use kube::Client;
 use crate::client;
 use crate::inner::supervisor::Supervisor;
 use crate::paths::RunDir;
+use crate::upstream::Upstream;
 use crate::zones::ZONES;
 use phases::Phases;
 
-/// Returns as soon as everything works.
-pub(crate) async fn boot(run: &RunDir, supervisor: &Supervisor) -> Result<()> {
+/// Returns the application as soon as everything works.
+pub(crate) async fn boot(run: &RunDir, supervisor: &Supervisor) -> Result<Upstream> {
     let mut phases = Phases::begin();
     files::write(run)?;
     supervisor.start(&program::etcd(run))?;
@@ -46,9 +47,10 @@ pub(crate) async fn boot(run: &RunDir, supervisor: &Supervisor) -> Result<()> {
         clients::write_bootstrap(run, &client, zone).await?;
     }
     try_join_all(ZONES.map(|zone| supervisor.start_ready(program::envoy(run, zone)))).await?;
-    phases.done("envoys");
+    let upstream = Upstream::start(client).await?;
+    phases.done("envoys, application");
     phases.end();
-    Ok(())
+    Ok(upstream)
 }
 
 /// The components that make a cluster of the API server, with their nodes.

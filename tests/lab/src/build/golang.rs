@@ -20,7 +20,7 @@ pub(super) async fn build(sources: &Path, module: &GoModule, bin: &Path) -> Resu
                 Prefix::Kept => version.as_str(),
                 Prefix::Stripped => version.trim_start_matches('v'),
             };
-            flags.push_str(&format!(" -X {variable}={value}"));
+            flags.extend([" -X ", variable, "=", value]);
         }
     }
     let mut go = go(sources);

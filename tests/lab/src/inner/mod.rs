@@ -41,19 +41,20 @@ async fn live(run: RunDir, command: Vec<OsString>) -> Result<u8> {
     let _lock = run.hold()?;
     let (died, deaths) = mpsc::unbounded_channel();
     let (shut_down, requests) = mpsc::unbounded_channel();
-    let (ready, is_ready) = watch::channel(false);
+    let (ready, is_ready) = watch::channel(None);
     let supervisor = Rc::new(Supervisor::new(run.clone(), died));
     let mut ends = Ends::new(run.clone(), deaths, requests);
     let mut interrupts = signal(SignalKind::interrupt())?;
     socket::listen(&run, Rc::clone(&supervisor), is_ready, shut_down)?;
 
     tokio::select! {
-        booted = boot::boot(&run, &supervisor) => booted?,
+        booted = boot::boot(&run, &supervisor) => {
+            ready.send_replace(Some(booted?));
+        }
         end = ends.next() => return end.code(),
         // Once the command runs, Ctrl-C reaches it too, and it decides what to do.
         _ = interrupts.recv() => return End::ShutDown(Signal::INT).code(),
     }
-    ready.send_replace(true);
     if command.is_empty() {
         return ends.next().await.code();
     }

@@ -17,13 +17,14 @@ use crate::boot::program;
 use crate::client;
 use crate::control::{Answer, Request};
 use crate::paths::RunDir;
+use crate::upstream::Upstream;
 
 /// What requests act upon.
 #[derive(Clone)]
 struct Lab {
     run: RunDir,
     supervisor: Rc<Supervisor>,
-    ready: watch::Receiver<bool>,
+    ready: watch::Receiver<Option<Upstream>>,
     shut_down: mpsc::UnboundedSender<Signal>,
 }
 
@@ -31,7 +32,7 @@ struct Lab {
 pub(crate) fn listen(
     run: &RunDir,
     supervisor: Rc<Supervisor>,
-    ready: watch::Receiver<bool>,
+    ready: watch::Receiver<Option<Upstream>>,
     shut_down: mpsc::UnboundedSender<Signal>,
 ) -> Result<()> {
     let listener = UnixListener::bind(run.socket())
@@ -69,15 +70,13 @@ async fn reply(mut stream: BufReader<UnixStream>, answer: &Answer) -> Result<()>
 impl Lab {
     async fn fulfil(mut self, request: Request) -> Result<()> {
         match request {
-            Request::AwaitReady => {
-                self.ready.wait_for(|ready| *ready).await?;
-                Ok(())
-            }
+            Request::AwaitReady => self.upstream().await.map(drop),
             Request::Stop { component } => self.supervisor.stop(&component).await,
-            Request::Start { component } => {
-                let program = program::named(&self.run, &component)
-                    .with_context(|| format!("the lab has no component `{component}`"))?;
-                self.supervisor.start_ready(program).await
+            Request::Start { component } => self.start(&component).await,
+            Request::StartAll => self.start_all().await,
+            Request::Fail { victims, how } => {
+                self.upstream().await?.fail(victims, how);
+                Ok(())
             }
             Request::DeleteNamespace { name } => {
                 let client = client::from_file(&self.run.kubeconfig()).await?;
@@ -90,5 +89,24 @@ impl Lab {
                 Ok(self.shut_down.send(signal)?)
             }
         }
+    }
+
+    /// The application, which is there as soon as the lab is ready.
+    async fn upstream(&mut self) -> Result<Upstream> {
+        let ready = self.ready.wait_for(Option::is_some).await?;
+        ready.clone().context("the lab is not ready")
+    }
+
+    async fn start(&self, component: &str) -> Result<()> {
+        let program = program::named(&self.run, component)
+            .with_context(|| format!("the lab has no component `{component}`"))?;
+        self.supervisor.start_ready(program).await
+    }
+
+    async fn start_all(&self) -> Result<()> {
+        for component in self.supervisor.stopped() {
+            self.start(component).await?;
+        }
+        Ok(())
     }
 }

@@ -1,11 +1,12 @@
 //! Keeps the components running: starts them, notices when one ends, and stops and starts them on
 //! request.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
+use std::mem::replace;
 use std::process::{ExitStatus, Stdio};
-use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail};
 use tokio::process::{Child, Command};
@@ -22,34 +23,33 @@ pub(crate) struct Death {
     pub(crate) status: io::Result<ExitStatus>,
 }
 
-/// The running components.
+/// The components, running or stopped on purpose.
 pub(crate) struct Supervisor {
     run: RunDir,
-    running: Mutex<BTreeMap<&'static str, Running>>,
+    components: RefCell<BTreeMap<&'static str, State>>,
     died: mpsc::UnboundedSender<Death>,
 }
 
-struct Running {
-    stop: oneshot::Sender<()>,
-    ended: JoinHandle<()>,
+enum State {
+    Running { stop: oneshot::Sender<()>, ended: JoinHandle<()> },
+    Stopped,
 }
 
 impl Supervisor {
     pub(crate) fn new(run: RunDir, died: mpsc::UnboundedSender<Death>) -> Self {
-        Self { run, running: Mutex::default(), died }
+        Self { run, components: RefCell::default(), died }
     }
 
     /// Starts a program without waiting until it is ready.
     pub(crate) fn start(&self, program: &Program) -> Result<()> {
         let component = program.component;
-        let mut running = self.running();
-        if running.contains_key(component) {
+        if let Some(State::Running { .. }) = self.components.borrow().get(component) {
             bail!("`{component}` is running already");
         }
         let child = self.spawn(program).with_context(|| format!("cannot start `{component}`"))?;
         let (stop, stopped) = oneshot::channel();
         let ended = tokio::spawn(watch(component, child, stopped, self.died.clone()));
-        running.insert(component, Running { stop, ended });
+        self.components.borrow_mut().insert(component, State::Running { stop, ended });
         Ok(())
     }
 
@@ -61,16 +61,24 @@ impl Supervisor {
 
     /// Kills a component and waits until it is gone.
     pub(crate) async fn stop(&self, component: &str) -> Result<()> {
-        let Some(running) = self.running().remove(component) else {
+        let state = self
+            .components
+            .borrow_mut()
+            .get_mut(component)
+            .map(|state| replace(state, State::Stopped));
+        let Some(State::Running { stop, ended }) = state else {
             bail!("no component `{component}` is running");
         };
         // The task has ended already where the component died by itself a moment ago.
-        let _ = running.stop.send(());
-        running.ended.await.context("lost track of the component")
+        let _ = stop.send(());
+        ended.await.context("lost track of the component")
     }
 
-    fn running(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, Running>> {
-        self.running.lock().expect("nothing panics while it holds the lock")
+    /// Components that were stopped and not started again.
+    pub(crate) fn stopped(&self) -> Vec<&'static str> {
+        let components = self.components.borrow();
+        let stopped = components.iter().filter(|(_, state)| matches!(state, State::Stopped));
+        stopped.map(|(&component, _)| component).collect()
     }
 
     fn spawn(&self, program: &Program) -> Result<Child> {

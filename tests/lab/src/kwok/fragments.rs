@@ -15,7 +15,7 @@ pub(super) fn first(container: Container) -> String {
         Container::Unready => ("Running", "False", RUNNING),
         Container::PullFails => ("Pending", "False", PULLING),
     };
-    format!("{VARIABLES}{ADDRESSES}phase: {phase}\n{}{FIRST_CONTAINERS}", conditions(ready))
+    format!("{VARIABLES}{GENERAL}phase: {phase}\n{}{FIRST_CONTAINERS}", conditions(ready))
         .replace("STATE", state)
         .replace("READY", &ready.to_lowercase())
 }
@@ -72,13 +72,17 @@ const VARIABLES: &str = r#"
 {{ $unready := printf "containers with unready status: [%s]" (join " " $names) }}
 "#;
 
-const ADDRESSES: &str = r#"
+const GENERAL: &str = r"
+observedGeneration: {{ .metadata.generation }}
 hostIP: {{ NodeIPWith .spec.nodeName }}
 hostIPs: [{ip: {{ NodeIPWith .spec.nodeName }}}]
 podIP: {{ $ip }}
 podIPs: [{ip: {{ $ip }}}]
 startTime: {{ $now }}
-"#;
+";
+
+const WHEN: &str =
+    ", observedGeneration: {{ $pod.metadata.generation }}, lastTransitionTime: {{ $now }}}";
 
 fn conditions(ready: &str) -> String {
     let why = match ready {
@@ -86,7 +90,7 @@ fn conditions(ready: &str) -> String {
         _ => ", reason: ContainersNotReady, message: {{ $unready | Quote }}",
     };
     let condition = |kind: &str, status: &str, why: &str| {
-        format!("- {{type: {kind}, status: {status:?}, lastTransitionTime: {{{{ $now }}}}{why}}}\n")
+        format!("- {{type: {kind}, status: {status:?}{why}{WHEN}\n")
     };
     [
         "conditions:\n".to_owned(),

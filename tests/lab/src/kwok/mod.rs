@@ -25,7 +25,8 @@ pub(crate) const HOLD_UNREADY: &str = "lab.zone-rollout.io/hold-unready";
 /// All objects of KWOK's configuration file.
 pub(crate) fn configuration() -> String {
     let objects = node::stages().into_iter().chain(pod::stages()).chain(proxies::all());
-    objects.map(|object| format!("---\n{object}\n")).collect()
+    let documents: Vec<String> = objects.map(|object| object.to_string()).collect();
+    documents.join("\n---\n")
 }
 
 /// A stage: when `matches` holds for an object, `next` happens after `delay` milliseconds.

@@ -33,10 +33,9 @@ pub(crate) async fn enter(mut command: Vec<OsString>) -> Result<ExitCode> {
 /// The command line that enters the lab's namespaces, up to the command to run there.
 pub(super) async fn line(run: &RunDir) -> Result<Vec<String>> {
     let owner = control::owner(run).await?.to_string();
-    let user: &[&str] = match rustix::process::geteuid().is_root() {
-        true => &[],
-        false => &["--user", "--preserve-credentials"],
-    };
-    let line = ["nsenter", "--target", &owner, "--net", "--pid", "--mount"];
-    Ok(line.iter().chain(user).map(|&word| word.to_owned()).collect())
+    let mut line = vec!["nsenter", "--target", &owner, "--net", "--pid", "--mount"];
+    if !rustix::process::geteuid().is_root() {
+        line.extend(["--user", "--preserve-credentials"]);
+    }
+    Ok(line.into_iter().map(str::to_owned).collect())
 }

@@ -28,7 +28,7 @@ pub(crate) async fn test(threads: u32, keep: bool, filters: &[String]) -> Result
     let outside: Vec<PathBuf> = outside.into_iter().map(|test| test.program).collect();
     let first = run_all(&outside, 1, filters).await?;
 
-    let mut command: Vec<OsString> = vec![env::current_exe()?.into(), "run-tests".into()];
+    let mut command: Vec<OsString> = vec![paths::program().into(), "run-tests".into()];
     command.push(format!("--test-threads={threads}").into());
     command.extend(filters.iter().map(|filter| format!("--filter={filter}").into()));
     command.extend(inside.into_iter().map(|test| test.program.into()));

@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use super::enter;
 use crate::control::Request;
-use crate::paths::RunDir;
+use crate::paths::{self, RunDir};
 use crate::terminal::{print, say};
 use crate::{build, command, confine, control, environment, rundir};
 
@@ -38,7 +38,7 @@ pub(crate) async fn up() -> Result<ExitCode> {
 async fn start(run: &RunDir, log: &std::path::Path) -> Result<()> {
     confine::detach(run, File::create(log)?).await?;
     let line = enter::line(run).await?;
-    let deploy = [std::env::current_exe()?.display().to_string(), "deploy".to_owned()];
+    let deploy = [paths::program().display().to_string(), "deploy".to_owned()];
     let mut enter = Command::new(&line[0]);
     enter.args(&line[1..]).arg("--").args(deploy).envs(environment::of(run)?);
     command::output(&mut enter).await?;

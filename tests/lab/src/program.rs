@@ -1,4 +1,4 @@
-//! Runs the plugin as a person does, and watches what it prints.
+//! Runs the plugin (or kubectl) as a person does, and watches what it prints.
 
 use std::fmt;
 use std::path::Path;
@@ -19,40 +19,45 @@ use crate::namespace::Namespace;
 use crate::wait;
 
 /// How long a run may take unless a test says otherwise.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
-/// A run of the plugin, yet to start.
-pub struct Plugin {
+/// A run of the plugin or of kubectl, yet to start.
+pub struct Program {
     command: Command,
     deadline: Duration,
 }
 
 impl Namespace {
     /// `kubectl zone-rollout ARGUMENTS -n NAMESPACE`.
-    pub fn kubectl_plugin<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Plugin {
-        let mut command = Command::new(self.run.bin().join("kubectl"));
-        command.arg("zone-rollout");
-        self.prepare(command, arguments)
+    pub fn kubectl_plugin<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Program {
+        let mut program = Program::new(Command::new(self.run.bin().join("kubectl")));
+        // kubectl takes no flags before the name of a plugin.
+        program.command.arg("zone-rollout").args(arguments).args(["-n", self.name()]);
+        program
     }
 
     /// The plugin without kubectl in front of it.
-    pub fn plugin<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Plugin {
-        self.prepare(Command::new("kubectl-zone_rollout"), arguments)
+    pub fn plugin<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Program {
+        let mut program = Program::new(Command::new("kubectl-zone_rollout"));
+        program.command.args(arguments).args(["-n", self.name()]);
+        program
     }
 
-    fn prepare<'a>(
-        &self,
-        mut command: Command,
-        arguments: impl IntoIterator<Item = &'a str>,
-    ) -> Plugin {
-        command.args(arguments).args(["-n", self.name()]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.kill_on_drop(true);
-        Plugin { command, deadline: DEADLINE }
+    /// `kubectl -n NAMESPACE ARGUMENTS`.
+    pub fn kubectl<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Program {
+        let mut program = Program::new(Command::new(self.run.bin().join("kubectl")));
+        program.command.args(["-n", self.name()]).args(arguments);
+        program
     }
 }
 
-impl Plugin {
+impl Program {
+    fn new(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.kill_on_drop(true);
+        Self { command, deadline: DEADLINE }
+    }
+
     /// Kills the run and fails if it takes longer.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
@@ -97,7 +102,7 @@ impl Plugin {
     }
 }
 
-/// A run of the plugin. It is killed when it goes out of scope.
+/// A run that goes on. It is killed when it goes out of scope.
 pub struct Running {
     shown: String,
     child: Child,

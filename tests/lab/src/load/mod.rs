@@ -1,0 +1,133 @@
+//! Clients of the mesh: requests to a namespace's service `test` through the real Envoys.
+
+mod answer;
+mod request;
+mod tally;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow};
+use tokio::runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
+
+pub use answer::Answer;
+pub use tally::{Bucket, Sample, Tally};
+
+use crate::control::{self, Request};
+use crate::namespace::Namespace;
+use crate::upstream::{Failure, Victims};
+use crate::zones::{ZONES, Zone};
+use request::Clients;
+
+/// Enough for istiod to tell every Envoy about a new namespace on a busy machine.
+const SERVED_WITHIN: Duration = Duration::from_secs(30);
+
+impl Namespace {
+    /// Starts a steady load of `rate` requests a second from the clients of each zone.
+    ///
+    /// # Errors
+    ///
+    /// When no thread can be started.
+    pub fn load(&self, zones: &[Zone], rate: u32) -> Result<Load> {
+        let (stop, stopped) = oneshot::channel();
+        let (namespace, zones) = (self.name().to_owned(), zones.to_vec());
+        // A thread of its own: whatever a test does meanwhile must not hold back requests.
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let thread = thread::Builder::new()
+            .name("load".to_owned())
+            .spawn(move || runtime.block_on(drive(namespace, zones, rate, stopped)))?;
+        Ok(Load { stop, thread })
+    }
+
+    /// Makes the pods of a zone fail, all of them or those of one version, or (with `None`) work
+    /// again.
+    ///
+    /// # Errors
+    ///
+    /// When the lab does not take the order.
+    pub async fn fail(
+        &self,
+        zone: Zone,
+        version: Option<&str>,
+        how: Option<Failure>,
+    ) -> Result<()> {
+        let victims = Victims {
+            namespace: self.name().to_owned(),
+            zone: zone.short.to_owned(),
+            version: version.map(str::to_owned),
+        };
+        control::ask(&self.run, &Request::Fail { victims, how }).await
+    }
+
+    /// Sends one request from the clients of a zone.
+    pub async fn ask(&self, zone: Zone) -> Answer {
+        Clients::new(self.name()).ask(zone).await
+    }
+
+    /// Waits until the clients of every zone get answers from pods.
+    ///
+    /// # Errors
+    ///
+    /// When they do not within half a minute.
+    pub async fn await_served(&self) -> Result<()> {
+        for zone in ZONES {
+            let what = format!("an answer to the clients of zone {}", zone.short);
+            self.until(&what, SERVED_WITHIN, async || match self.ask(zone).await {
+                Answer::Pod { .. } => Ok(Some(())),
+                other => Err(anyhow!("the last answer was {other}")),
+            })
+            .await?;
+        }
+        Ok(())
+    }
+}
+
+/// A load that runs.
+pub struct Load {
+    stop: oneshot::Sender<()>,
+    thread: thread::JoinHandle<Vec<Sample>>,
+}
+
+impl Load {
+    /// Stops, waits for the answers still to come, and adds up.
+    ///
+    /// # Errors
+    ///
+    /// When the load has broken down.
+    pub async fn stop(self) -> Result<Tally> {
+        // A load whose receiver is gone has broken down, which joining it tells.
+        let _ = self.stop.send(());
+        let joined = tokio::task::spawn_blocking(|| self.thread.join()).await?;
+        let samples = joined.map_err(|_| anyhow!("the load panicked"))?;
+        Ok(Tally::new(samples))
+    }
+}
+
+async fn drive(
+    namespace: String,
+    zones: Vec<Zone>,
+    rate: u32,
+    mut stopped: oneshot::Receiver<()>,
+) -> Vec<Sample> {
+    let clients = Clients::new(&namespace);
+    let mut requests = JoinSet::new();
+    let mut tick = interval(Duration::from_secs(1) / rate);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    loop {
+        tokio::select! {
+            biased;
+            _ = &mut stopped => break,
+            _ = tick.tick() => for &zone in &zones {
+                let clients = clients.clone();
+                requests.spawn(async move {
+                    let sent = Instant::now();
+                    Sample { sent, client: zone, answer: clients.ask(zone).await }
+                });
+            },
+        }
+    }
+    requests.join_all().await
+}
