@@ -19,6 +19,11 @@ pub const VIRTUAL_SERVICE: Kind =
 /// Istio's `DestinationRule`.
 pub const DESTINATION_RULE: Kind =
     Kind { api_version: "networking.istio.io/v1", name: "DestinationRule" };
+/// A `ReplicaSet`.
+pub const REPLICA_SET: Kind = Kind { api_version: "apps/v1", name: "ReplicaSet" };
+/// A `HorizontalPodAutoscaler`.
+pub const AUTOSCALER: Kind =
+    Kind { api_version: "autoscaling/v2", name: "HorizontalPodAutoscaler" };
 /// A pod.
 pub const POD: Kind = Kind { api_version: "v1", name: "Pod" };
 

@@ -1,5 +1,6 @@
 //! A test's own namespace.
 
+use std::fmt::Display;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -73,6 +74,11 @@ impl Namespace {
         Api::namespaced(self.client.clone(), &self.name)
     }
 
+    /// The API of a kind that is handled as JSON.
+    pub fn objects(&self, kind: Kind) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), &self.name, &kind.resource())
+    }
+
     /// Applies objects by server-side apply, in their order. Where they name no namespace they come
     /// into this one.
     ///
@@ -112,7 +118,7 @@ impl Namespace {
     /// When there is none or it cannot be read.
     pub async fn get(&self, kind: Kind, name: &str) -> Result<Value> {
         let object = self
-            .dynamic(kind)
+            .objects(kind)
             .get(name)
             .await
             .with_context(|| format!("cannot read {} {name}", kind.name()))?;
@@ -126,7 +132,7 @@ impl Namespace {
     /// When they cannot be read.
     pub async fn list(&self, kind: Kind) -> Result<Vec<Value>> {
         let objects = self
-            .dynamic(kind)
+            .objects(kind)
             .list(&ListParams::default())
             .await
             .with_context(|| format!("cannot list {}s", kind.name()))?;
@@ -139,21 +145,21 @@ impl Namespace {
     ///
     /// When the patch is refused.
     pub async fn patch(&self, kind: Kind, name: &str, patch: &Value) -> Result<()> {
-        self.dynamic(kind)
+        self.objects(kind)
             .patch(name, &PatchParams::default(), &Patch::Merge(patch))
             .await
             .with_context(|| format!("cannot patch {} {name}", kind.name()))?;
         Ok(())
     }
 
-    /// Changes an object's status by a merge patch.
+    /// Changes an object's `status` by a merge patch of it.
     ///
     /// # Errors
     ///
     /// When the patch is refused.
     pub async fn patch_status(&self, kind: Kind, name: &str, patch: &Value) -> Result<()> {
-        self.dynamic(kind)
-            .patch_status(name, &PatchParams::default(), &Patch::Merge(patch))
+        self.objects(kind)
+            .patch_status(name, &PatchParams::default(), &Patch::Merge(json!({"status": patch})))
             .await
             .with_context(|| format!("cannot patch the status of {} {name}", kind.name()))?;
         Ok(())
@@ -165,7 +171,7 @@ impl Namespace {
     ///
     /// When there is none or it cannot be deleted.
     pub async fn delete(&self, kind: Kind, name: &str) -> Result<()> {
-        self.dynamic(kind)
+        self.objects(kind)
             .delete(name, &DeleteParams::default())
             .await
             .with_context(|| format!("cannot delete {} {name}", kind.name()))?;
@@ -180,7 +186,7 @@ impl Namespace {
     /// When nothing was found `within` that time.
     pub async fn until<T>(
         &self,
-        what: &str,
+        what: impl Display,
         within: Duration,
         look: impl AsyncFnMut() -> Result<Option<T>>,
     ) -> Result<T> {
@@ -196,7 +202,7 @@ impl Namespace {
     ///
     /// When it does not get there in a minute.
     pub async fn await_phase(&self, rollout: &str, phase: &str) -> Result<()> {
-        self.until(&format!("Rollout {rollout} to be {phase}"), WITHIN, async || {
+        self.until(format!("Rollout {rollout} to be {phase}"), WITHIN, async || {
             let rollout = self.get(ROLLOUT, rollout).await?;
             Ok((is_observed(&rollout) && rollout["status"]["phase"] == phase).then_some(()))
         })
@@ -269,10 +275,6 @@ impl Namespace {
         let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(self.client.clone());
         let uid = namespaces.get(&self.name).await?.metadata.uid;
         Ok(json!({"apiVersion": "v1", "kind": "Namespace", "name": self.name, "uid": uid}))
-    }
-
-    fn dynamic(&self, kind: Kind) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), &self.name, &kind.resource())
     }
 }
 

@@ -4,10 +4,11 @@ mod answer;
 mod request;
 mod tally;
 
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use tokio::runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -33,13 +34,18 @@ impl Namespace {
     /// When no thread can be started.
     pub fn load(&self, zones: &[Zone], rate: u32) -> Result<Load> {
         let (stop, stopped) = oneshot::channel();
-        let (namespace, zones) = (self.name().to_owned(), zones.to_vec());
+        let samples = Arc::default();
+        let driver = Driver {
+            clients: Clients::new(self.name()),
+            zones: zones.to_vec(),
+            samples: Arc::clone(&samples),
+        };
         // A thread of its own: whatever a test does meanwhile must not hold back requests.
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let thread = thread::Builder::new()
             .name("load".to_owned())
-            .spawn(move || runtime.block_on(drive(namespace, zones, rate, stopped)))?;
-        Ok(Load { stop, thread })
+            .spawn(move || runtime.block_on(driver.drive(rate, stopped)))?;
+        Ok(Load { stop, samples, thread })
     }
 
     /// Makes the pods of a zone fail, all of them or those of one version, or (with `None`) work
@@ -75,7 +81,7 @@ impl Namespace {
     pub async fn await_served(&self) -> Result<()> {
         for zone in ZONES {
             let what = format!("an answer to the clients of zone {}", zone.short);
-            self.until(&what, SERVED_WITHIN, async || match self.ask(zone).await {
+            self.until(what, SERVED_WITHIN, async || match self.ask(zone).await {
                 Answer::Pod { .. } => Ok(Some(())),
                 other => Err(anyhow!("the last answer was {other}")),
             })
@@ -88,10 +94,20 @@ impl Namespace {
 /// A load that runs.
 pub struct Load {
     stop: oneshot::Sender<()>,
-    thread: thread::JoinHandle<Vec<Sample>>,
+    samples: Arc<Mutex<Vec<Sample>>>,
+    thread: thread::JoinHandle<()>,
 }
 
 impl Load {
+    /// Everything answered until now.
+    ///
+    /// # Panics
+    ///
+    /// When the load has broken down.
+    pub fn so_far(&self) -> Tally {
+        Tally::new(self.samples.lock().expect("the load has panicked").clone())
+    }
+
     /// Stops, waits for the answers still to come, and adds up.
     ///
     /// # Errors
@@ -101,33 +117,44 @@ impl Load {
         // A load whose receiver is gone has broken down, which joining it tells.
         let _ = self.stop.send(());
         let joined = tokio::task::spawn_blocking(|| self.thread.join()).await?;
-        let samples = joined.map_err(|_| anyhow!("the load panicked"))?;
-        Ok(Tally::new(samples))
+        joined.map_err(|_| anyhow!("the load panicked"))?;
+        let samples = Arc::into_inner(self.samples).context("the load still runs")?;
+        Ok(Tally::new(samples.into_inner().map_err(|_| anyhow!("the load panicked"))?))
     }
 }
 
-async fn drive(
-    namespace: String,
+struct Driver {
+    clients: Clients,
     zones: Vec<Zone>,
-    rate: u32,
-    mut stopped: oneshot::Receiver<()>,
-) -> Vec<Sample> {
-    let clients = Clients::new(&namespace);
-    let mut requests = JoinSet::new();
-    let mut tick = interval(Duration::from_secs(1) / rate);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    loop {
-        tokio::select! {
-            biased;
-            _ = &mut stopped => break,
-            _ = tick.tick() => for &zone in &zones {
-                let clients = clients.clone();
-                requests.spawn(async move {
-                    let sent = Instant::now();
-                    Sample { sent, client: zone, answer: clients.ask(zone).await }
-                });
-            },
+    samples: Arc<Mutex<Vec<Sample>>>,
+}
+
+impl Driver {
+    async fn drive(self, rate: u32, mut stopped: oneshot::Receiver<()>) {
+        let mut requests = JoinSet::new();
+        let mut tick = interval(Duration::from_secs(1) / rate);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
+        loop {
+            tokio::select! {
+                biased;
+                _ = &mut stopped => break,
+                _ = tick.tick() => self.send(&mut requests),
+                Some(_) = requests.join_next() => {}
+            }
+        }
+        requests.join_all().await;
+    }
+
+    /// One request from the clients of every zone.
+    fn send(&self, requests: &mut JoinSet<()>) {
+        for &zone in &self.zones {
+            let (clients, samples) = (self.clients.clone(), Arc::clone(&self.samples));
+            requests.spawn(async move {
+                let sent = Instant::now();
+                let answer = clients.ask(zone).await;
+                let sample = Sample { sent, client: zone, answer };
+                samples.lock().expect("nothing panics while it holds the lock").push(sample);
+            });
         }
     }
-    requests.join_all().await
 }
