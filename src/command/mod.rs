@@ -49,7 +49,9 @@ fn repeated(connection: &Connection) -> Flags {
     let mut flags = String::new();
     let mut repeat = |flag: &str, value: Option<&str>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            flags.push_str(&format!(" {flag} {value}"));
+            for part in [" ", flag, " ", value] {
+                flags.push_str(part);
+            }
         }
     };
     repeat("--context", connection.context.as_deref());

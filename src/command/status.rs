@@ -25,7 +25,7 @@ pub(super) async fn run(
         let mut observations = context.cluster.watch(&want);
         while let Some(observation) = observations.next().await {
             let scene = &observation.scene;
-            shown = show(context, args, scene, &group, zone.as_ref(), Some(shown), io)?;
+            shown = show(context, args, scene, &group, zone.as_ref(), Some(&shown), io)?;
             if io.is_closed() {
                 break;
             }
@@ -46,13 +46,13 @@ fn show(
     scene: &Scene,
     group: &Group,
     zone: Option<&ZoneId>,
-    before: Option<Shown>,
+    before: Option<&Shown>,
     io: &mut Io,
 ) -> Result<Shown, Error> {
     let mut view = GroupView::of(scene, group, clock::now());
     view.zones.retain(|shown| zone.is_none_or(|zone| shown.zone.id == *zone));
     let text = format(context, args, &view, io)?;
-    let changed = before.as_ref().is_none_or(|before| before.text != text);
+    let changed = before.is_none_or(|before| before.text != text);
     if changed {
         if before.is_some() && matches!(args.output, StatusOutput::Table | StatusOutput::Wide) {
             io.result("");

@@ -9,7 +9,7 @@ use tokio::process::Command;
 use zone_rollout_core::promote::{CheckRequest, CheckResult, CheckStage, Run};
 
 /// How long a command may take.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// The commands of one run.
 #[derive(Debug, Clone, Default)]

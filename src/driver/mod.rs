@@ -94,7 +94,7 @@ impl<C: Cluster + crate::cluster::Leases> Driver<'_, C> {
             self.check(run, check, sender.clone());
         }
         if let Some(question) = step.ask.take() {
-            self.ask(&question, sender.clone());
+            ask(&question, sender.clone());
         }
         if let Some(write) = step.write.take() {
             return Some(self.send(&write).await);
@@ -138,12 +138,12 @@ impl<C: Cluster + crate::cluster::Leases> Driver<'_, C> {
             let _unread = sender.send(Input::Checked(request.zone, verdict)).await;
         });
     }
+}
 
-    fn ask(&self, question: &Question, sender: mpsc::Sender<Input>) {
-        let Question::Continue { zone, step } = question;
-        let text = format!("Zone {zone} is at step {step}, a pause for a person. Go on? [y/N] ");
-        prompt::ask(text, move |yes| {
-            let _unread = sender.blocking_send(Input::Answered(yes));
-        });
-    }
+fn ask(question: &Question, sender: mpsc::Sender<Input>) {
+    let Question::Continue { zone, step } = question;
+    let text = format!("Zone {zone} is at step {step}, a pause for a person. Go on? [y/N] ");
+    prompt::ask(text, move |yes| {
+        let _unread = sender.blocking_send(Input::Answered(yes));
+    });
 }

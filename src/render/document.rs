@@ -140,7 +140,7 @@ fn version_document(version: &VersionView) -> VersionDocument {
 }
 
 /// One line of `promote -o events`.
-pub fn event_document(run: &Run, event: &Event, text: Option<String>, now: Moment) -> Value {
+pub fn event_document(run: &Run, event: &Event, text: Option<&str>, now: Moment) -> Value {
     let mut document = match event {
         Event::Zone(glimpse) => json!({
             "type": "Zone",

@@ -59,11 +59,12 @@ fn way(way: ZoneWay, soak: &str) -> String {
 }
 
 fn exposure(exposure: &Exposure) -> String {
-    let mut text = format!("Clients on the new version: {} now", share(exposure.now));
-    for (zone, lost) in &exposure.if_lost {
-        text.push_str(&format!("; {} if zone {zone} is lost", share(*lost)));
-    }
-    text
+    let now = format!("Clients on the new version: {} now", share(exposure.now));
+    let if_lost = exposure
+        .if_lost
+        .iter()
+        .map(|(zone, lost)| format!("{} if zone {zone} is lost", share(*lost)));
+    [now].into_iter().chain(if_lost).collect::<Vec<_>>().join("; ")
 }
 
 fn share(share: Share) -> String {

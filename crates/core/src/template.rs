@@ -64,7 +64,9 @@ fn differs(one: (&Value, &Zone), other: (&Value, &Zone), path: &mut String) -> b
         (Value::Array(items), Value::Array(others)) if items.len() == others.len() => {
             items.iter().zip(others).enumerate().any(|(index, (item, counterpart))| {
                 let length = path.len();
-                path.push_str(&format!("[{index}]"));
+                path.push('[');
+                path.push_str(&index.to_string());
+                path.push(']');
                 let found = differs((item, one.1), (counterpart, other.1), path);
                 if !found {
                     path.truncate(length);

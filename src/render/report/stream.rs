@@ -44,7 +44,7 @@ impl Reporter for Stream<'_> {
         // The outcome is told once, by the verb, with the exit code.
         if !matches!(event, Event::Ended(_)) {
             let text = happening::event(run, event);
-            self.line(&event_document(run, event, text, clock::now()));
+            self.line(&event_document(run, event, text.as_deref(), clock::now()));
         }
     }
 

@@ -24,19 +24,19 @@ pub fn lines(blocker: &Blocker, group: &Group, flags: &Flags, now: Moment) -> Ve
             lines.push(format!("  zone {zone} by itself, at the earliest: {way}"));
         }
     }
-    lines.extend(help(blocker, group, flags).map(|help| format!("  {help}")));
+    lines.push(format!("  {}", help(blocker, group, flags)));
     lines
 }
 
 /// What to do about it; ends in a command where one helps.
-fn help(blocker: &Blocker, group: &Group, flags: &Flags) -> Option<String> {
+fn help(blocker: &Blocker, group: &Group, flags: &Flags) -> String {
     let flags = &flags.0;
     let name = &group.name;
     let rollout = |zone: &zone_rollout_core::group::ZoneId| {
         group.zone(zone).map_or_else(String::new, |zone| zone.rollout.name.clone())
     };
     let abort = |zone| format!("kubectl zone-rollout abort {name}/{zone}{flags}");
-    Some(match blocker {
+    match blocker {
         Blocker::Unseen { .. } => {
             format!("see what you may read: kubectl auth can-i --list{flags}")
         }
@@ -64,14 +64,7 @@ fn help(blocker: &Blocker, group: &Group, flags: &Flags) -> Option<String> {
         Blocker::Lost(zone, _) | Blocker::Parked(zone) => {
             format!("to go on without it: --skip-zone {zone}")
         }
-        Blocker::DifferentSteps(one, other) => {
-            format!(
-                "compare: kubectl get rollout {} {}{flags} -o yaml",
-                rollout(one),
-                rollout(other)
-            )
-        }
-        Blocker::DifferentTargets { one, other, .. } => {
+        Blocker::DifferentSteps(one, other) | Blocker::DifferentTargets { one, other, .. } => {
             format!(
                 "compare: kubectl get rollout {} {}{flags} -o yaml",
                 rollout(one),
@@ -93,5 +86,5 @@ fn help(blocker: &Blocker, group: &Group, flags: &Flags) -> Option<String> {
         Blocker::OwnedByGitOps(..) => {
             "change it in Git instead, or do it all the same: --force".to_owned()
         }
-    })
+    }
 }

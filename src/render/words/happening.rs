@@ -20,10 +20,9 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         Event::Wrote { action, written } => Some(wrote(action, written)),
         Event::Soak { zone, change } => Some(format!("zone {zone}  {}", soak(run, zone, change))),
         Event::Waiting(awaited) => {
-            let others = awaited.iter().find_map(|awaited| match awaited {
-                Awaited::Others { .. } | Awaited::Sync(_) => Some(awaited),
-                _ => None,
-            })?;
+            let others = awaited
+                .iter()
+                .find(|awaited| matches!(awaited, Awaited::Others { .. } | Awaited::Sync(_)))?;
             Some(self::awaited(run, others, crate::cluster::clock::now()))
         }
         Event::Zone(_) | Event::Ended(_) => None,

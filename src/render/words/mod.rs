@@ -142,10 +142,9 @@ pub fn advice(view: &GroupView, zone: &ZoneView, flags: &Flags) -> Option<Advice
         ZoneState::Stable | ZoneState::Promoted | ZoneState::Soaking | ZoneState::Verified => {
             return None;
         }
-        ZoneState::Unknown { why } => (why.clone(), describe()),
+        ZoneState::Unknown { why } | ZoneState::Unsupported { why } => (why.clone(), describe()),
         ZoneState::Missing => ("its Rollout is gone".to_owned(), None),
         ZoneState::Deleting => ("its Rollout is being deleted".to_owned(), describe()),
-        ZoneState::Unsupported { why } => (why.clone(), describe()),
         ZoneState::NeverReconciled | ZoneState::Unobserved => (
             "the Rollouts controller has to look at it; is it running?".to_owned(),
             Some(

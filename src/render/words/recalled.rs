@@ -98,9 +98,10 @@ pub fn told(
         Some(RecallEnd::Unknown) => {
             ("Unknown", "its Rollout cannot be seen".to_owned(), describe())
         }
-        None => match trouble {
-            Some(why) => ("NotWritten", format!("could not be taken back: {why}"), describe()),
-            None => {
+        None => {
+            if let Some(why) = trouble {
+                ("NotWritten", format!("could not be taken back: {why}"), describe())
+            } else {
                 let text = "not seen to be taken back within the time limit".to_owned();
                 (
                     "TimedOut",
@@ -108,7 +109,7 @@ pub fn told(
                     vec![format!("kubectl zone-rollout status {}{flags}", group.name)],
                 )
             }
-        },
+        }
     };
     Told { zone: zone.clone(), result, text: format!("zone {zone}: {text}"), next }
 }

@@ -8,20 +8,20 @@ use crate::promote::clearance::{Obstacle, clear};
 use crate::promote::failure;
 use crate::promote::run::{Run, WaitKind};
 use crate::promote::{CheckResult, Failure, Goal, LostControl, Outcome, Pauses};
-use crate::proof::{Unmet, Verdict};
+use crate::proof::{Soak, Unmet, Verdict};
 use crate::scene::Scene;
 use crate::time::Moment;
 use crate::write::Action;
 use crate::zone::{ZoneFacts, ZoneState, zone_state};
 
 /// How long the controller may take for what it does in one reconcile.
-const CONTROLLER: Duration = Duration::from_secs(60);
+const CONTROLLER: Duration = Duration::from_mins(1);
 /// How long a zone may lack pods, or another zone be unwell, before the run gives up waiting.
-const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE: Duration = Duration::from_mins(10);
 /// What is added to a Rollout's own deadline before its lack of progress counts as stuck.
-const DEADLINE_MARGIN: Duration = Duration::from_secs(60);
+const DEADLINE_MARGIN: Duration = Duration::from_mins(1);
 /// The controller's default for `progressDeadlineSeconds`.
-const DEFAULT_DEADLINE: Duration = Duration::from_secs(600);
+const DEFAULT_DEADLINE: Duration = Duration::from_mins(10);
 
 /// What a run does next.
 #[derive(Debug, Clone, PartialEq)]
@@ -387,10 +387,10 @@ fn slow(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<String> {
     let record = run.zone(id);
     let since = record.changed?;
     let soak = record.witness.soak.as_ref();
-    if let Some(halted) = soak.and_then(|soak| soak.halted_since())
+    if let Some(halted) = soak.and_then(Soak::halted_since)
         && past(halted, PATIENCE, now)
     {
-        return match soak.and_then(|soak| soak.verdict()) {
+        return match soak.and_then(Soak::verdict) {
             Some(Verdict::Halted(unmet) | Verdict::Broken(unmet)) => Some(unmet.to_string()),
             _ => None,
         };

@@ -4,6 +4,7 @@ use crate::group::ZoneId;
 use crate::promote::decide::{Awaited, Decision, past, unmendable, weight};
 use crate::promote::run::{Run, WaitKind};
 use crate::promote::{CheckResult, Failure, OnFailure, Outcome};
+use crate::proof::Soak;
 use crate::scene::Scene;
 use crate::takeback::{CONTROLLER_NEEDS, TakeBack, take_back};
 use crate::time::Moment;
@@ -42,7 +43,7 @@ fn failure_of(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<Fail
     if facts.is_in_flight() {
         failure_in_flight(scene, &facts, record, now)
     } else {
-        unmendable(record.witness.soak.as_ref().and_then(|soak| soak.verdict()))
+        unmendable(record.witness.soak.as_ref().and_then(Soak::verdict))
     }
 }
 

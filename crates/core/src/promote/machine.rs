@@ -121,7 +121,7 @@ pub fn step(run: &mut Run, input: Input, now: Moment) -> Step {
             }
             run.see(scene, now, &mut step);
         }
-        Input::Confirmed(scene) => return confirmed(run, scene, now),
+        Input::Confirmed(scene) => return confirmed(run, &scene, now),
         Input::NotConfirmed(_) => {
             run.phase = Phase::Watching;
             step.wake = Some(now.after(TRY_AGAIN));
@@ -194,19 +194,19 @@ fn watch(run: &mut Run, now: Moment, mut step: Step) -> Step {
 }
 
 /// Judges the fresh reading; only here a write is made.
-fn confirmed(run: &mut Run, scene: Arc<Scene>, now: Moment) -> Step {
+fn confirmed(run: &mut Run, scene: &Arc<Scene>, now: Moment) -> Step {
     let mut step = Step::default();
-    run.see(Arc::clone(&scene), now, &mut step);
+    run.see(Arc::clone(scene), now, &mut step);
     run.phase = Phase::Watching;
     if run.stopping {
         return run.end(step, Outcome::Interrupted);
     }
-    let action = match decide(run, &scene, now) {
+    let action = match decide(run, scene, now) {
         Decision::Act(action) => action,
         Decision::End(outcome) => return run.end(step, outcome),
         _ => return watch(run, now, step),
     };
-    match compile(&action, &scene, run.group()) {
+    match compile(&action, scene, run.group()) {
         Ok(write) => {
             step.write = Some(write);
             run.phase = Phase::Writing(action);
@@ -263,7 +263,7 @@ impl Run {
             Written::Refused(drift) => {
                 self.refusals += 1;
                 (self.refusals >= REFUSALS)
-                    .then(|| Outcome::LostControl(LostControl::Refused(id, drift)))
+                    .then_some(Outcome::LostControl(LostControl::Refused(id, drift)))
             }
             Written::Invalid(what) => Some(Outcome::WriteFailed { zone: id, what, first }),
             Written::Denied(what) if first => Some(Outcome::WriteFailed { zone: id, what, first }),

@@ -132,7 +132,8 @@ fn planned_zone(
         match state {
             ZoneState::Gate { .. } => ZoneWay::Open,
             ZoneState::Held { .. } => ZoneWay::Release,
-            _ if facts.is_in_flight() => ZoneWay::Follow,
+            _ if facts.has_started() => ZoneWay::Follow,
+            _ if facts.is_in_flight() => ZoneWay::Open,
             _ => ZoneWay::Watch,
         }
     };

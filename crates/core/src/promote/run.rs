@@ -140,6 +140,9 @@ impl Run {
     }
 
     /// What is remembered of a zone of the group.
+    ///
+    /// # Panics
+    /// If the group has no such zone.
     pub fn zone(&self, id: &ZoneId) -> &ZoneRun {
         self.zones.get(id).expect("a run has a record of every zone of its group")
     }

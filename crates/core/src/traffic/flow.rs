@@ -143,8 +143,8 @@ impl<'a> Endpoints<'a> {
             .filter(|(_, pod)| pod.is_ready())
             .filter_map(|(key, pod)| {
                 let zone = pod_zone(scene, pod);
-                let lost = loss.is_some_and(|Loss::Zone(lost)| zone.as_deref() == Some(lost));
-                (!lost).then(|| (key, augmented(scene, pod, zone)))
+                let gone = loss.is_some_and(|Loss::Zone(lost)| zone.as_deref() == Some(lost));
+                (!gone).then(|| (key, augmented(scene, pod, zone)))
             })
             .collect();
         Self { pods }

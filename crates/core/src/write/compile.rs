@@ -230,7 +230,7 @@ mod tests {
         ZoneId("a".to_owned())
     }
 
-    fn paused(objects: &mut Vec<Value>) {
+    fn paused(objects: &mut [Value]) {
         object(objects, "Rollout", "test-a")["status"]["pauseConditions"] =
             json!([{"reason": "CanaryPauseStep", "startTime": "2026-11-30T11:00:00Z"}]);
     }

@@ -1,0 +1,141 @@
+//! `promote`: read, plan, ask, take the lease, drive, say how it ended.
+
+mod ending;
+mod permission;
+mod settings;
+
+use zone_rollout_core::group::Group;
+use zone_rollout_core::promote::{Blocker, Goal, Outcome, Planned, Run, Settings, plan};
+use zone_rollout_core::scene::Scene;
+
+use super::Context;
+use crate::cli::{PromoteArgs, PromoteOutput};
+use crate::cluster::{Cluster, KubeCluster, Want, clock};
+use crate::driver::{Commands, Driver, Keeper, Signals, confirm};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::render::report::{Bars, Lines, Quiet, Reporter, Stream};
+use crate::render::words::blocked;
+use crate::render::{Io, document, plan as plan_text};
+
+pub(super) async fn run(
+    context: &Context<'_>,
+    args: &PromoteArgs,
+    io: &mut Io,
+) -> Result<Exit, Error> {
+    let want = Want { autoscalers: args.hold, ..context.want(&args.which) };
+    let scene = context.cluster.read(&want).await?;
+    let (group, zone) = context.find(&scene, &args.which, args.address.as_deref())?;
+    let settings = settings::settings(args, &group, zone.as_ref(), io)?;
+    let goal = settings::goal(args, &scene, &group)?;
+    match plan(&scene, &group, &settings, goal.as_ref(), clock::now()) {
+        Planned::NothingToDo => Ok(nothing_to_do(context, args, &scene, &group, io)),
+        Planned::Refused(blockers) => Ok(refuse(context, args, &group, &blockers, io)),
+        Planned::Plan(plan) => {
+            let text = plan_text::text(&plan, &group, &settings, io.terminal());
+            if args.dry_run {
+                io.result(&text);
+                return Ok(Exit::Done);
+            }
+            if args.output == PromoteOutput::Text {
+                io.note(&text);
+            }
+            permission::permitted(context, &group, &plan, args).await?;
+            if !args.yes && !agreed(io).await? {
+                return Ok(ending::finish(context, args, None, &Outcome::Declined, None, io));
+            }
+            let goal = goal.ok_or_else(|| Error::unexpected("there is no goal"))?;
+            drive(context, args, want, settings, group, goal, io).await
+        }
+    }
+}
+
+fn nothing_to_do(
+    context: &Context<'_>,
+    args: &PromoteArgs,
+    scene: &Scene,
+    group: &Group,
+    io: &mut Io,
+) -> Exit {
+    if args.output == PromoteOutput::Text {
+        let view = crate::render::GroupView::of(scene, group, clock::now());
+        io.result(&crate::render::status::text(&view, false, &context.flags, io.terminal()));
+        io.result("");
+    }
+    ending::finish(context, args, None, &Outcome::NothingToDo, None, io)
+}
+
+fn refuse(
+    context: &Context<'_>,
+    args: &PromoteArgs,
+    group: &Group,
+    blockers: &[Blocker],
+    io: &mut Io,
+) -> Exit {
+    let now = clock::now();
+    let lines: Vec<String> = blockers
+        .iter()
+        .flat_map(|blocker| blocked::lines(blocker, group, &context.flags, now))
+        .collect();
+    io.note(&format!("refused: {}", lines.join("\n")));
+    ending::finish(context, args, None, &Outcome::Refused(blockers.to_vec()), None, io)
+}
+
+async fn agreed(io: &mut Io) -> Result<bool, Error> {
+    if !io.terminal().can_ask {
+        return Err(Error::refused("nobody can be asked here whether to go on")
+            .hint("say it on the command line: --yes"));
+    }
+    Ok(confirm(io, "\nGo on? [y/N] ").await)
+}
+
+async fn drive(
+    context: &Context<'_>,
+    args: &PromoteArgs,
+    want: Want,
+    settings: Settings,
+    group: Group,
+    goal: Goal,
+    io: &mut Io,
+) -> Result<Exit, Error> {
+    let mut signals = Signals::listen()?;
+    let keeper: Keeper<'_, KubeCluster> =
+        Keeper::take(context.cluster, &group.namespace, &group.name, &settings.run, io).await?;
+    let mut run = Run::new(settings, group, goal, clock::now());
+    let commands = Commands { check: args.check.clone(), notify: args.notify.clone() };
+    let driver = Driver {
+        cluster: context.cluster,
+        want,
+        keeper: &keeper,
+        commands: commands.clone(),
+        signals: &mut signals,
+    };
+    let outcome = {
+        let mut reporter = reporter(args.output, &run, io);
+        tokio::select! {
+            outcome = driver.drive(&mut run, reporter.as_mut()) => outcome,
+            () = keeper.renew() => std::future::pending().await,
+        }
+    };
+    if let Err(error) = keeper.release().await {
+        io.note(&format!("warning: the lease expires by itself: {}", error.one_line()));
+    }
+    let exit = ending::finish(context, args, Some(&run), &outcome, signals.seen(), io);
+    let told = ending::ending(context, args, Some(&run), &outcome);
+    let event = document::result(Some(&run), &outcome, &told, exit, clock::now());
+    if let Ok(event) = serde_json::to_value(event)
+        && let Err(why) = commands.tell(&event).await
+    {
+        io.note(&format!("warning: {why}"));
+    }
+    Ok(exit)
+}
+
+fn reporter<'a>(output: PromoteOutput, run: &Run, io: &'a mut Io) -> Box<dyn Reporter + 'a> {
+    match output {
+        PromoteOutput::Text if io.terminal().live => Box::new(Bars::new(run, io.terminal())),
+        PromoteOutput::Text => Box::new(Lines::new(io)),
+        PromoteOutput::Json => Box::new(Quiet),
+        PromoteOutput::Events => Box::new(Stream::begin(io, run)),
+    }
+}
