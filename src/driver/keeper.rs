@@ -1,5 +1,6 @@
 //! Keeping the lease of a group: taking it, renewing it, noticing that it is gone.
 
+use std::convert::Infallible;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -132,8 +133,8 @@ impl<'a, C: Leases> Keeper<'a, C> {
         renewed.elapsed() < Duration::from_secs(LEASE_SECONDS.into())
     }
 
-    /// Renews the lease at a third of its duration, for ever.
-    pub async fn renew(&self) {
+    /// Renews the lease at a third of its duration, for ever; a loss is told by [`Keeper::lost`].
+    pub async fn renew(&self) -> Infallible {
         let mut due = tokio::time::interval(Duration::from_secs(u64::from(LEASE_SECONDS) / 3));
         due.tick().await;
         loop {
@@ -141,7 +142,7 @@ impl<'a, C: Leases> Keeper<'a, C> {
             // A renewal that fails is tried again; `is_fresh` says when that is no longer enough.
             if let Ok(Keeping::Lost(holder)) = self.renew_once().await {
                 self.lost.send_replace(Some(holder));
-                return;
+                return std::future::pending().await;
             }
         }
     }

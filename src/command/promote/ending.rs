@@ -11,76 +11,84 @@ use crate::render::words;
 use crate::render::words::ending::{self as words_of, Ending};
 use crate::render::{Io, document};
 
-/// How it ended, in words.
-pub(super) fn ending(
-    context: &Context<'_>,
-    args: &PromoteArgs,
-    run: Option<&Run>,
-    outcome: &Outcome,
-) -> Ending {
-    let again = format!("kubectl zone-rollout {}", typed());
-    if let Some(run) = run {
-        words_of::ending(run, outcome, &again, &context.flags)
-    } else {
-        let text = match outcome {
-            Outcome::Declined => "declined; nothing was written",
-            Outcome::Refused(_) => "refused; nothing was written",
-            _ if args.expect.is_empty() && args.image.is_empty() => {
-                "nothing to do: no zone is being updated"
-            }
-            _ => "nothing to do: every zone is there already",
-        };
-        Ending { text: text.to_owned(), next: Vec::new() }
-    }
+/// How a run ended, in words.
+pub(super) fn of_run(context: &Context<'_>, run: &Run, outcome: &Outcome) -> Ending {
+    let again = format!("kubectl zone-rollout {}", typed(std::env::args().skip(1)));
+    words_of::ending(run, outcome, &again, &context.flags)
 }
 
-/// The command line of this invocation, to be typed again.
-fn typed() -> String {
-    let quoted = |word: String| {
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_=./:,@%+".contains(letter);
-        if !word.is_empty() && word.chars().all(plain) {
-            word
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
+/// How it ended before a run began. `reasons` are those of a refusal.
+pub(super) fn without_run(args: &PromoteArgs, outcome: &Outcome, reasons: &[String]) -> Ending {
+    let text = match outcome {
+        Outcome::Refused(_) => format!("refused: {}\nnothing was written", reasons.join("\n")),
+        Outcome::Declined => "declined; nothing was written".to_owned(),
+        _ if args.expect.is_empty() && args.image.is_empty() => {
+            "nothing to do: no zone is being updated".to_owned()
         }
+        _ => "nothing to do: every zone is there already".to_owned(),
     };
-    std::env::args().skip(1).map(quoted).collect::<Vec<_>>().join(" ")
+    Ending { text, next: Vec::new() }
 }
 
-/// Says how it ended, in the format that was asked for; returns the exit code.
-pub(super) fn finish(
-    context: &Context<'_>,
+/// Flags whose value is a secret.
+const SECRETS: [&str; 2] = ["--token", "--password"];
+
+/// A command line, to be typed again: without secrets, quoted for a shell.
+fn typed(words: impl Iterator<Item = String>) -> String {
+    let mut told: Vec<String> = Vec::new();
+    let mut hide = false;
+    for word in words {
+        let (flag, value) = word.split_once('=').unwrap_or((&word, ""));
+        if std::mem::take(&mut hide) {
+            told.push("...".to_owned());
+        } else if SECRETS.contains(&flag) {
+            hide = value.is_empty() && !word.contains('=');
+            told.push(if hide { flag.to_owned() } else { format!("{flag}=...") });
+        } else {
+            told.push(quoted(&word));
+        }
+    }
+    told.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_=./:,@%+".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Says how it ended, in the format that was asked for.
+pub(super) fn say(
     args: &PromoteArgs,
     run: Option<&Run>,
     outcome: &Outcome,
-    signal: Option<u8>,
+    ending: &Ending,
+    exit: Exit,
     io: &mut Io,
-) -> Exit {
-    let exit = words_of::exit(outcome, signal);
-    let ending = ending(context, args, run, outcome);
-    match args.output {
-        PromoteOutput::Text => {
-            if let Some(run) = run {
-                io.result(&summary(run));
-            }
-            io.result(&ending.text);
-            if !ending.next.is_empty() {
-                io.result(&format!("Next:\n  {}", ending.next.join("\n  ")));
-            }
-        }
-        PromoteOutput::Json | PromoteOutput::Events => {
-            let document = document::result(run, outcome, &ending, exit, clock::now());
-            let text = if args.output == PromoteOutput::Json {
-                serde_json::to_string_pretty(&document)
-            } else {
-                serde_json::to_string(&document)
-            };
-            if let Ok(text) = text {
-                io.result(&text);
-            }
-        }
+) {
+    let document = || document::result(run, outcome, ending, exit, clock::now());
+    let text = match args.output {
+        PromoteOutput::Text => Ok(in_words(run, ending)),
+        PromoteOutput::Json => serde_json::to_string_pretty(&document()),
+        PromoteOutput::Events => serde_json::to_string(&document()),
+    };
+    match text {
+        Ok(text) if exit == Exit::Refused && args.output == PromoteOutput::Text => io.note(&text),
+        Ok(text) => io.result(&text),
+        Err(error) => io.note(&format!("warning: cannot write the result: {error}")),
     }
-    exit
+}
+
+fn in_words(run: Option<&Run>, ending: &Ending) -> String {
+    let mut parts: Vec<String> = run.map(summary).into_iter().collect();
+    parts.push(ending.text.clone());
+    if !ending.next.is_empty() {
+        parts.push(format!("Next:\n  {}", ending.next.join("\n  ")));
+    }
+    parts.join("\n")
 }
 
 /// When each zone was started, promoted and verified.
@@ -105,4 +113,19 @@ fn summary(run: &Run) -> String {
         format!("zone {}: {told}{}", zone.id, took.unwrap_or_default())
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_is_repeated_without_secrets() {
+        let told = |words: &[&str]| typed(words.iter().map(|word| (*word).to_owned()));
+        assert_eq!(
+            told(&["promote", "--token", "s3cret", "--check", "curl -f x", "-n", "shop"]),
+            "promote --token ... --check 'curl -f x' -n shop"
+        );
+        assert_eq!(told(&["promote", "--token=s3cret", "it's"]), r"promote --token=... 'it'\''s'");
+    }
 }

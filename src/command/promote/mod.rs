@@ -15,7 +15,7 @@ use crate::driver::{Commands, Driver, Keeper, Signals, confirm};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::report::{Bars, Lines, Quiet, Reporter, Stream};
-use crate::render::words::blocked;
+use crate::render::words::{self, blocked};
 use crate::render::{Io, document, plan as plan_text};
 
 pub(super) async fn run(
@@ -42,7 +42,7 @@ pub(super) async fn run(
             }
             permission::permitted(context, &group, &plan, args).await?;
             if !args.yes && !agreed(io).await? {
-                return Ok(ending::finish(context, args, None, &Outcome::Declined, None, io));
+                return Ok(without_run(args, &Outcome::Declined, &[], io));
             }
             let goal = goal.ok_or_else(|| Error::unexpected("there is no goal"))?;
             drive(context, args, want, settings, group, goal, io).await
@@ -62,7 +62,7 @@ fn nothing_to_do(
         io.result(&crate::render::status::text(&view, false, &context.flags, io.terminal()));
         io.result("");
     }
-    ending::finish(context, args, None, &Outcome::NothingToDo, None, io)
+    without_run(args, &Outcome::NothingToDo, &[], io)
 }
 
 fn refuse(
@@ -73,12 +73,19 @@ fn refuse(
     io: &mut Io,
 ) -> Exit {
     let now = clock::now();
-    let lines: Vec<String> = blockers
+    let reasons: Vec<String> = blockers
         .iter()
         .flat_map(|blocker| blocked::lines(blocker, group, &context.flags, now))
         .collect();
-    io.note(&format!("refused: {}", lines.join("\n")));
-    ending::finish(context, args, None, &Outcome::Refused(blockers.to_vec()), None, io)
+    without_run(args, &Outcome::Refused(blockers.to_vec()), &reasons, io)
+}
+
+/// Says how it ended before a run began.
+fn without_run(args: &PromoteArgs, outcome: &Outcome, reasons: &[String], io: &mut Io) -> Exit {
+    let exit = words::ending::exit(outcome, None);
+    let told = ending::without_run(args, outcome, reasons);
+    ending::say(args, None, outcome, &told, exit, io);
+    exit
 }
 
 async fn agreed(io: &mut Io) -> Result<bool, Error> {
@@ -114,14 +121,15 @@ async fn drive(
         let mut reporter = reporter(args.output, &run, io);
         tokio::select! {
             outcome = driver.drive(&mut run, reporter.as_mut()) => outcome,
-            () = keeper.renew() => std::future::pending().await,
+            never = keeper.renew() => match never {},
         }
     };
     if let Err(error) = keeper.release().await {
         io.note(&format!("warning: the lease expires by itself: {}", error.one_line()));
     }
-    let exit = ending::finish(context, args, Some(&run), &outcome, signals.seen(), io);
-    let told = ending::ending(context, args, Some(&run), &outcome);
+    let exit = words::ending::exit(&outcome, signals.seen());
+    let told = ending::of_run(context, &run, &outcome);
+    ending::say(args, Some(&run), &outcome, &told, exit, io);
     let event = document::result(Some(&run), &outcome, &told, exit, clock::now());
     if let Ok(event) = serde_json::to_value(event)
         && let Err(why) = commands.tell(&event).await
