@@ -3,14 +3,13 @@
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::process;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 
 use crate::build::Built;
 use crate::paths::{self, RunDir};
 use crate::terminal::say;
-use crate::wait;
 
 /// Marks a directory whose logs somebody may still want to read.
 const KEPT: &str = "kept";
@@ -80,13 +79,6 @@ impl RunDir {
             Err(TryLockError::WouldBlock) => Ok(true),
             Err(TryLockError::Error(error)) => Err(error.into()),
         }
-    }
-
-    /// Waits until no process uses the directory.
-    pub(crate) async fn released(&self) -> Result<()> {
-        let what = format!("the lab at {} to end", self.path().display());
-        wait::until(what, Duration::from_secs(30), async || Ok((!self.is_held()?).then_some(())))
-            .await
     }
 
     /// Removes the directory, or keeps what helps to find out what went wrong.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, ChildStderr, Command};
 
 const STARTED: Duration = Duration::from_mins(2);
 const ENDED: Duration = Duration::from_secs(20);
@@ -16,6 +16,7 @@ const ENDED: Duration = Duration::from_secs(20);
 /// A lab whose command has told where its run directory is.
 struct Started {
     lab: Child,
+    stderr: ChildStderr,
     run: PathBuf,
 }
 
@@ -24,12 +25,15 @@ async fn start(then: &str) -> Result<Started> {
     let mut lab = Command::new(env!("CARGO_BIN_EXE_lab"))
         .args(["run", "--", "sh", "-c", &format!("echo $ZONE_LAB; {then}")])
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()?;
     let stdout = lab.stdout.take().context("no standard output")?;
+    let stderr = lab.stderr.take().context("no standard error")?;
     let mut lines = BufReader::new(stdout).lines();
     let first = tokio::time::timeout(STARTED, lines.next_line()).await??;
-    Ok(Started { lab, run: first.context("the lab ended before its command ran")?.into() })
+    let run = first.context("the lab ended before its command ran")?.into();
+    Ok(Started { lab, stderr, run })
 }
 
 impl Started {
@@ -102,4 +106,24 @@ async fn sigterm_reaches_the_command_and_ends_the_lab() -> Result<()> {
     ensure!(stopped.run.join("log/told").exists(), "the command was not told");
     fs::remove_dir_all(&stopped.run)?;
     Ok(())
+}
+
+#[tokio::test]
+async fn a_dead_component_ends_the_lab_and_shows_its_log() -> Result<()> {
+    let mut failed = start("kill -9 $(pidof kwok); sleep 1000").await?;
+    assert_eq!(failed.code().await?, Some(125));
+    failed.is_gone().await?;
+    let mut said = String::new();
+    failed.stderr.read_to_string(&mut said).await?;
+    let (_, log) =
+        said.split_once("`kwok` ended by itself (signal: 9 (SIGKILL))").context(said.clone())?;
+    ensure!(log.contains(r#""level":"INFO""#), "the end of its log is missing: {said}");
+    fs::remove_dir_all(&failed.run)?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_test_without_lab_says_what_it_needs() {
+    let error = zone_lab::Lab::connect().await.err().expect("this does not run in a lab");
+    assert!(error.to_string().starts_with("not in a lab; this test needs one"), "{error}");
 }

@@ -46,8 +46,12 @@ fn started(yes: bool) -> Value {
     if yes { exists(".status.podIP") } else { absent(".status.podIP") }
 }
 
+/// Tags that end in `-in-ZONE` ask for it in that zone only: a release may fail in one zone although
+/// all run the same image.
 fn special(yes: bool, tags: &str) -> Value {
-    let tagged = format!(r#".spec.containers[].image | select(test(":[^/]*({tags})"))"#);
+    let tagged = format!(
+        r#".metadata.labels.zone as $zone | .spec.containers[].image | select(test(":[^/]*({tags})") and ((test("-in-") | not) or endswith("-in-" + $zone)))"#
+    );
     if yes { exists(&tagged) } else { absent(&tagged) }
 }
 

@@ -8,6 +8,9 @@ use anyhow::Result;
 use crate::paths::RunDir;
 use crate::{build, confine, rundir};
 
+/// Exit code after Ctrl-C, which is no failure: nobody will look for its cause.
+const INTERRUPTED: i32 = 130;
+
 /// Exits as the command does.
 pub(crate) async fn run(command: &[OsString], keep: bool) -> Result<ExitCode> {
     let built = build::build_all(false).await?;
@@ -16,7 +19,8 @@ pub(crate) async fn run(command: &[OsString], keep: bool) -> Result<ExitCode> {
     let _lock = run.hold()?;
     run.link(&built)?;
     let status = confine::run(&run, command).await?;
-    run.end(keep || !status.success())?;
+    let failed = !status.success() && status.code() != Some(INTERRUPTED);
+    run.end(keep || failed)?;
     Ok(code(status))
 }
 

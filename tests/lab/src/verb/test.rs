@@ -88,6 +88,14 @@ async fn build_plugin() -> Result<()> {
 
 fn cargo() -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // Some build scripts would run again for what `cargo run` says about this program.
+    let own = env::vars_os().map(|(name, _)| name).filter(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    });
+    for name in own {
+        cargo.env_remove(name);
+    }
     cargo.current_dir(workspace());
     cargo
 }

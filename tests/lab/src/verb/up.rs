@@ -1,7 +1,9 @@
 //! `lab up` and `lab down`: a lab that stays.
 
 use std::fs::{self, File};
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use rustix::process::Signal;
@@ -11,7 +13,7 @@ use super::enter;
 use crate::control::Request;
 use crate::paths::{self, RunDir};
 use crate::terminal::{print, say};
-use crate::{build, command, confine, control, environment, rundir};
+use crate::{build, command, confine, control, environment, rundir, wait};
 
 /// Starts a lab with Rollouts in it and tells how to get in.
 pub(crate) async fn up() -> Result<ExitCode> {
@@ -35,7 +37,7 @@ pub(crate) async fn up() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn start(run: &RunDir, log: &std::path::Path) -> Result<()> {
+async fn start(run: &RunDir, log: &Path) -> Result<()> {
     confine::detach(run, File::create(log)?).await?;
     let line = enter::line(run).await?;
     let deploy = [paths::program().display().to_string(), "deploy".to_owned()];
@@ -54,6 +56,12 @@ pub(crate) async fn down() -> Result<ExitCode> {
 }
 
 async fn shut_down(run: &RunDir) -> Result<()> {
+    let owner = control::owner(run).await?;
     control::ask(run, &Request::ShutDown { signal: Signal::TERM.as_raw() }).await?;
-    run.released().await
+    // It is there until the kernel has ended every process in its namespace.
+    let process = format!("/proc/{owner}");
+    wait::until("the lab to end", Duration::from_secs(30), async || {
+        Ok((!fs::exists(&process)?).then_some(()))
+    })
+    .await
 }
