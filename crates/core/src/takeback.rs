@@ -15,6 +15,9 @@ use crate::zone::{Workload, ZoneFacts};
 /// How long the controller may take to move the traffic after an abort that it can carry out.
 pub(crate) const CONTROLLER_NEEDS: Duration = Duration::from_secs(5);
 
+/// How long the controller may take to notice an abort before the Rollout is touched.
+const NOTICE_NEEDS: Duration = Duration::from_secs(2);
+
 /// What comes next in taking a zone back.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TakeBack {
@@ -154,6 +157,7 @@ struct Recalled {
     gave_up: bool,
     wrote_route: Option<Load>,
     waiting_since: Option<Moment>,
+    nudged: Option<Moment>,
     end: Option<RecallEnd>,
 }
 
@@ -252,10 +256,15 @@ impl Recalled {
             TakeBack::WriteRoute { .. } => return Some(Action::TrafficToStable { zone }),
             TakeBack::AwaitController => {
                 let since = *self.waiting_since.get_or_insert(now);
+                let unheard = facts.rollout.status.aborted_at.is_none();
+                let waited = now.mono.saturating_sub(self.nudged.unwrap_or(since).mono);
+                if unheard && waited >= NOTICE_NEEDS {
+                    self.nudged = Some(now);
+                    return Some(Action::Nudge { zone });
+                }
                 let remains = facts.in_force.as_ref().is_ok_and(|in_force| in_force.highest > 0);
                 let late = now.mono.saturating_sub(since.mono) >= CONTROLLER_NEEDS;
-                let noticed = facts.rollout.status.aborted_at.is_some();
-                return (late && remains && noticed).then_some(Action::TrafficToStable { zone });
+                return (late && remains && !unheard).then_some(Action::TrafficToStable { zone });
             }
             TakeBack::AlreadyStable => RecallEnd::AlreadyStable { version: facts.stable_version() },
             TakeBack::NeverStarted => RecallEnd::NeverStarted,

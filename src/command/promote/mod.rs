@@ -40,7 +40,7 @@ pub(super) async fn run(
             if args.output == PromoteOutput::Text {
                 io.note(&text);
             }
-            permission::permitted(context, &group, &plan, args).await?;
+            permission::permitted(context, &group, args).await?;
             if !args.yes && !agreed(io).await? {
                 return Ok(without_run(args, &Outcome::Declined, &[], io));
             }

@@ -1,7 +1,6 @@
 //! Whether the user may do all that a plan needs, asked before anything is written.
 
 use zone_rollout_core::group::Group;
-use zone_rollout_core::promote::{Plan, ZoneWay};
 
 use crate::cli::{OnFailureArg, PromoteArgs};
 use crate::cluster::{Cluster, Permission};
@@ -12,7 +11,6 @@ use crate::error::Error;
 pub(super) async fn permitted(
     context: &Context<'_>,
     group: &Group,
-    plan: &Plan,
     args: &PromoteArgs,
 ) -> Result<(), Error> {
     let rollouts = |subresource| Permission {
@@ -27,11 +25,10 @@ pub(super) async fn permitted(
         resource: "leases",
         subresource: "",
     };
-    let mut needed = vec![rollouts("status"), lease("get"), lease("create"), lease("update")];
-    let specs = |way: &ZoneWay| matches!(way, ZoneWay::SetImage | ZoneWay::Hold | ZoneWay::Release);
-    if plan.zones.iter().any(|zone| specs(&zone.way)) {
-        needed.push(rollouts(""));
-    }
+    // A zone that is lost on the way is held, and a controller that missed a change is touched: both
+    // need the Rollout itself, whatever the plan says.
+    let mut needed =
+        vec![rollouts("status"), rollouts(""), lease("get"), lease("create"), lease("update")];
     if args.on_failure == OnFailureArg::AbortZone {
         needed.push(Permission {
             verb: "patch",

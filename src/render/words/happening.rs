@@ -73,6 +73,7 @@ fn wrote(action: &Action, written: &Written) -> String {
         Action::Release { .. } => "released our hold".to_owned(),
         Action::Abort { .. } => "gave the update up".to_owned(),
         Action::TrafficToStable { .. } => "wrote the route: all traffic to stable".to_owned(),
+        Action::Nudge { .. } => "touched it: the controller has missed a change".to_owned(),
     };
     match written {
         Written::Landed { .. } => format!("zone {zone}  {what}"),

@@ -25,6 +25,9 @@ pub fn wrote(action: &Action) -> String {
         Action::TrafficToStable { zone } => {
             format!("zone {zone}: wrote the route: all traffic to the stable pods")
         }
+        Action::Nudge { zone } => {
+            format!("zone {zone}: touched it: the controller has missed the abort")
+        }
         action => format!("zone {}: gave the update up", action.zone()),
     }
 }

@@ -16,6 +16,10 @@ use crate::zone::{ZoneFacts, ZoneState, zone_state};
 
 /// How long the controller may take for what it does in one reconcile.
 const CONTROLLER: Duration = Duration::from_mins(1);
+/// How long the controller may leave something unnoticed before the Rollout is touched.
+const UNHEARD: Duration = Duration::from_secs(5);
+/// How long after a gate was opened it may be opened again if it is found closed.
+const OPEN_AGAIN: Duration = Duration::from_secs(10);
 /// How long a zone may lack pods, or another zone be unwell, before the run gives up waiting.
 const PATIENCE: Duration = Duration::from_mins(10);
 /// What is added to a Rollout's own deadline before its lack of progress counts as stuck.
@@ -74,6 +78,9 @@ pub enum Awaited {
 pub(super) fn decide(run: &mut Run, scene: &Scene, now: Moment) -> Decision {
     if let Some(lost) = lost_control(run, scene, now) {
         return Decision::End(Outcome::LostControl(lost));
+    }
+    if let Some(zone) = zone_to_nudge(run, now) {
+        return Decision::Act(Action::Nudge { zone });
     }
     if let Some(decision) = failure::handle(run, scene, now) {
         return decision;
@@ -156,7 +163,7 @@ fn advance(run: &mut Run, scene: &Scene, id: &ZoneId, now: Moment) -> Turn {
             outstanding(id, &format!("a person has to judge ({reason})"))
         }
         ZoneState::Parked => outstanding(id, "it is parked at 0 replicas"),
-        ZoneState::Waiting { step } => at_pause(run, id, step),
+        ZoneState::Waiting { step } => at_pause(run, id, step, now),
         ZoneState::Stable
         | ZoneState::Promoted
         | ZoneState::Soaking
@@ -205,6 +212,9 @@ fn start(
         return decision;
     }
     match clear(run, scene, id, now) {
+        Ok(_) if run.zone(id).restless_until(now).is_some() => {
+            Decision::Wait(vec![Awaited::Zone(id.clone())])
+        }
         Ok(clearance) => {
             run.stopped_waiting(id);
             Decision::Act(action(clearance))
@@ -222,12 +232,24 @@ fn start(
     }
 }
 
-/// After a write has landed, the watch may still show the time before it. Writing again is not the
-/// answer; if the effect does not come, something is wrong.
+/// A zone in which the controller has left something unnoticed, and that was not touched lately.
+fn zone_to_nudge(run: &Run, now: Moment) -> Option<ZoneId> {
+    let unheard = |id: &&ZoneId| {
+        let record = run.zone(id);
+        record.unheard.is_some_and(|since| past(since, UNHEARD, now))
+            && record.nudged.is_none_or(|at| past(at, UNHEARD, now))
+    };
+    run.settings().order.iter().find(unheard).cloned()
+}
+
+/// After a write has landed, the watch may still show the time before it. Writing again at once is
+/// not the answer; if the effect does not come, something is wrong.
 fn await_effect(run: &mut Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<Decision> {
     let (action, at) = run.zone(id).last_act.clone()?;
     let still_to_come = match action {
-        Action::Open { .. } | Action::Release { .. } => true,
+        // A controller that had not seen the pause end may have paused again (argo-rollouts#720).
+        Action::Open { .. } => !past(at, OPEN_AGAIN, now),
+        Action::Release { .. } => true,
         Action::SetImage { .. } => !run.zone(id).image_set,
         _ => false,
     };
@@ -241,9 +263,9 @@ fn await_effect(run: &mut Run, scene: &Scene, id: &ZoneId, now: Moment) -> Optio
     Some(Decision::Wait(vec![Awaited::Zone(id.clone())]))
 }
 
-fn at_pause(run: &Run, id: &ZoneId, step: usize) -> Decision {
+fn at_pause(run: &Run, id: &ZoneId, step: usize, now: Moment) -> Decision {
     let ended = matches!(run.zone(id).last_act, Some((Action::Continue { step: ended, .. }, _)) if ended == step);
-    if ended {
+    if ended || run.zone(id).restless_until(now).is_some() {
         return Decision::Wait(vec![Awaited::Zone(id.clone())]);
     }
     let proceed = || Decision::Act(Action::Continue { zone: id.clone(), step });

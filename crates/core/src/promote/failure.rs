@@ -79,6 +79,10 @@ fn react(run: &mut Run, scene: &Scene, id: &ZoneId, failure: &Failure, now: Mome
     if marches && moving && !facts.rollout.spec.paused {
         return Decision::Act(Action::Hold { zone: id.clone(), run: run.settings().run.clone() });
     }
+    if marches && moving && !facts.rollout.is_observed() {
+        // A hold that the controller has not noticed holds nothing.
+        return Decision::Wait(vec![Awaited::Zone(id.clone())]);
+    }
     let wanted_back = match failure {
         Failure::Outage(_) => true,
         _ => run.settings().on_failure == OnFailure::AbortZone,

@@ -300,10 +300,17 @@ impl Run {
             }
             Action::Hold { .. } => record.held = true,
             Action::Abort { .. } => record.aborted = true,
-            Action::SetImage { .. } | Action::Continue { .. } | Action::TrafficToStable { .. } => {}
+            Action::SetImage { .. }
+            | Action::Continue { .. }
+            | Action::TrafficToStable { .. }
+            | Action::Nudge { .. } => {}
         }
         record.uncertain = None;
-        record.last_act = Some((action, now));
+        if let Action::Nudge { .. } = action {
+            record.nudged = Some(now);
+        } else {
+            record.last_act = Some((action, now));
+        }
     }
 
     /// Writes whose answer was lost count as done once their effect is seen.
@@ -321,7 +328,7 @@ impl Run {
                 Some(Action::Hold { .. }) => rollout.spec.paused,
                 Some(Action::Release { .. }) => !rollout.spec.paused,
                 Some(Action::Abort { .. }) => status.abort,
-                Some(Action::TrafficToStable { .. }) => true,
+                Some(Action::TrafficToStable { .. } | Action::Nudge { .. }) => true,
             };
             if let Some(action) = self.zone(&zone.id).uncertain.clone().filter(|_| done) {
                 self.landed(action, now);
@@ -360,7 +367,7 @@ impl Run {
     }
 
     fn keep_time(&self, now: Moment, mut step: Step) -> Step {
-        let earliest = [self.wake(), self.retry_at.filter(|at| at.mono > now.mono), step.wake]
+        let earliest = [self.wake(now), self.retry_at.filter(|at| at.mono > now.mono), step.wake]
             .into_iter()
             .flatten()
             .chain([now.after(LOOK_AGAIN)])

@@ -14,6 +14,12 @@ use crate::time::Moment;
 use crate::write::Action;
 use crate::zone::{ZoneFacts, zone_state};
 
+/// How long a Rollout has to be untouched before a pause of it is ended. A controller that is still
+/// writing may miss the end of the pause ([`Rollout::awaits_controller`]).
+///
+/// [`Rollout::awaits_controller`]: crate::scene::Rollout::awaits_controller
+const REST: Duration = Duration::from_secs(1);
+
 /// How long a route may take to follow a promotion before people are told.
 const SETTLING: Duration = Duration::from_secs(5);
 
@@ -82,6 +88,11 @@ pub struct ZoneRun {
     pub(super) pause_allowed: Option<usize>,
     /// When it last looked different from before.
     pub(super) changed: Option<Moment>,
+    /// Since when the controller has had something to notice.
+    pub(super) unheard: Option<Moment>,
+    pub(super) nudged: Option<Moment>,
+    /// The Rollout's resource version, and the moment at which it counts as at rest.
+    rest: Option<(String, Moment)>,
     glimpse: Option<ZoneGlimpse>,
     /// What people were told last about its soak.
     told: Option<Verdict>,
@@ -203,6 +214,7 @@ impl Run {
         let mut events = Vec::new();
         for zone in &group.zones {
             self.pin(scene, zone);
+            self.hear(scene, zone, now);
             self.follow(scene, zone, now);
             events.extend(self.look(scene, zone, now));
             events.extend(self.changed(scene, zone, now));
@@ -233,6 +245,27 @@ impl Run {
             }
             target.healthy_seen |= promoted && rollout.status.phase == "Healthy";
         }
+    }
+
+    /// Notes when the Rollout was written last, and whether the controller has noticed everything.
+    fn hear(&mut self, scene: &Scene, zone: &Zone, now: Moment) {
+        let Some(rollout) = zone.rollout(scene) else { return };
+        let version = &rollout.meta.resource_version;
+        let record = self.zone_mut(&zone.id);
+        if record.rest.as_ref().is_none_or(|(seen, _)| seen != version) {
+            // What was written before this run began is dated by the pause it waits in.
+            let paused = rollout.status.pause_conditions.first().and_then(|pause| pause.start_time);
+            let age = match &record.rest {
+                None => paused.map_or(Duration::ZERO, |start| now.since(start)),
+                Some(_) => Duration::ZERO,
+            };
+            record.rest = Some((version.clone(), now.after(REST.saturating_sub(age))));
+        }
+        record.unheard = match record.unheard {
+            _ if !rollout.awaits_controller() => None,
+            None => Some(now),
+            since => since,
+        };
     }
 
     fn follow(&mut self, scene: &Scene, zone: &Zone, now: Moment) {
@@ -308,11 +341,15 @@ impl Run {
     }
 
     /// The earliest moment at which something changes by itself.
-    pub(super) fn wake(&self) -> Option<Moment> {
+    pub(super) fn wake(&self, now: Moment) -> Option<Moment> {
         self.zones
             .values()
             .flat_map(|record| {
-                [record.witness.soak.as_ref().and_then(Soak::wake), record.witness.passage.wake()]
+                [
+                    record.witness.soak.as_ref().and_then(Soak::wake),
+                    record.witness.passage.wake(),
+                    record.restless_until(now),
+                ]
             })
             .flatten()
             .min_by_key(|moment| moment.mono)
@@ -358,6 +395,12 @@ fn news(soak: &Soak, now: Moment) -> Option<Verdict> {
 }
 
 impl ZoneRun {
+    /// The moment from which a pause of the zone may be ended, if that is still to come.
+    pub(super) fn restless_until(&self, now: Moment) -> Option<Moment> {
+        let (_, until) = self.rest.as_ref()?;
+        Some(*until).filter(|until| until.mono > now.mono)
+    }
+
     /// When this run, or somebody before it, started the zone.
     pub fn started(&self) -> Option<Moment> {
         self.started

@@ -388,6 +388,19 @@ impl Rollout {
             .map_or(true, |observed| observed >= self.meta.generation)
     }
 
+    /// True while something that was written still has to be noticed by the controller: a changed
+    /// spec, a pause that was ended, an abort.
+    ///
+    /// This ends within one reconcile, or never: controllers up to v1.9.1 may overwrite a change in
+    /// their cache with what they wrote themselves a moment before (`writeBackToInformer` in
+    /// `rollout/controller.go`; argo-rollouts#4694), and then wait for the next change of the object.
+    pub fn awaits_controller(&self) -> bool {
+        let status = &self.status;
+        let pause_ended = status.controller_pause && status.pause_conditions.is_empty();
+        let abort_unseen = status.abort && status.aborted_at.is_none();
+        !self.is_observed() || pause_ended || abort_unseen
+    }
+
     /// The condition of this type, if it is there.
     pub fn condition(&self, kind: &str) -> Option<&RolloutCondition> {
         self.status.conditions.iter().find(|condition| condition.kind == kind)

@@ -49,6 +49,11 @@ pub enum Action {
         /// The zone.
         zone: ZoneId,
     },
+    /// Touch the Rollout, so that a controller that missed a change looks at it again.
+    Nudge {
+        /// The zone.
+        zone: ZoneId,
+    },
 }
 
 impl Action {
@@ -61,7 +66,8 @@ impl Action {
             Self::Continue { zone, .. }
             | Self::Hold { zone, .. }
             | Self::Abort { zone }
-            | Self::TrafficToStable { zone } => zone,
+            | Self::TrafficToStable { zone }
+            | Self::Nudge { zone } => zone,
         }
     }
 
@@ -75,6 +81,7 @@ impl Action {
             Self::Release { .. } => "Release",
             Self::Abort { .. } => "Abort",
             Self::TrafficToStable { .. } => "TrafficToStable",
+            Self::Nudge { .. } => "Nudge",
         }
     }
 }

@@ -11,6 +11,9 @@ use crate::template::Images;
 use crate::traffic::{RolloutRoute, rollout_routes};
 use crate::zone::HOLD_ANNOTATION;
 
+/// Annotation that is changed to make the controller look again.
+const NUDGE_ANNOTATION: &str = "zone-rollout.io/nudge";
+
 /// The cluster is not as it was judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drift {
@@ -44,6 +47,7 @@ pub fn compile(action: &Action, scene: &Scene, group: &Group) -> Result<Write, D
         Action::Release { .. } => release(rollout),
         Action::Abort { .. } => abort(rollout),
         Action::TrafficToStable { .. } => traffic_to_stable(scene, rollout),
+        Action::Nudge { .. } => Ok(nudge(rollout)),
     }
 }
 
@@ -104,12 +108,23 @@ fn set_image(rollout: &Rollout, images: &Images) -> Result<Write, Drift> {
 fn hold(rollout: &Rollout, run: &str) -> Write {
     let guards = same_object(&rollout.meta.uid)
         .and("/status/currentPodHash", rollout.status.current_pod_hash.as_str());
-    let annotate = if rollout.meta.annotations.is_empty() {
-        Op::Add("/metadata/annotations".to_owned(), json!({HOLD_ANNOTATION: run}))
+    let pause = Op::Add("/spec/paused".to_owned(), json!(true));
+    on_spec(rollout, guards, vec![pause, annotate(rollout, HOLD_ANNOTATION, run)])
+}
+
+/// Any change will do; the resource version differs from the last nudge's.
+fn nudge(rollout: &Rollout) -> Write {
+    let version = &rollout.meta.resource_version;
+    let guards = same_object(&rollout.meta.uid).and("/metadata/resourceVersion", version.as_str());
+    on_spec(rollout, guards, vec![annotate(rollout, NUDGE_ANNOTATION, version)])
+}
+
+fn annotate(rollout: &Rollout, name: &str, value: &str) -> Op {
+    if rollout.meta.annotations.is_empty() {
+        Op::Add("/metadata/annotations".to_owned(), json!({name: value}))
     } else {
-        Op::Add(annotation_pointer(), json!(run))
-    };
-    on_spec(rollout, guards, vec![Op::Add("/spec/paused".to_owned(), json!(true)), annotate])
+        Op::Add(annotation_pointer(name), json!(value))
+    }
 }
 
 fn release(rollout: &Rollout) -> Result<Write, Drift> {
@@ -121,17 +136,17 @@ fn release(rollout: &Rollout) -> Result<Write, Drift> {
     };
     let guards = same_object(&rollout.meta.uid)
         .and("/spec/paused", true)
-        .and(annotation_pointer(), run.as_str())
+        .and(annotation_pointer(HOLD_ANNOTATION), run.as_str())
         .and("/status/currentPodHash", rollout.status.current_pod_hash.as_str());
     let ops = vec![
         Op::Replace("/spec/paused".to_owned(), json!(false)),
-        Op::Remove(annotation_pointer()),
+        Op::Remove(annotation_pointer(HOLD_ANNOTATION)),
     ];
     Ok(on_spec(rollout, guards, ops))
 }
 
-fn annotation_pointer() -> String {
-    format!("/metadata/annotations/{}", HOLD_ANNOTATION.replace('~', "~0").replace('/', "~1"))
+fn annotation_pointer(name: &str) -> String {
+    format!("/metadata/annotations/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 /// While `promoteFull` is true the controller takes every abort back (`syncRolloutStatusCanary`), so

@@ -70,12 +70,11 @@ impl<'a> ZoneFacts<'a> {
         self.stable.is_some() && self.canary.is_some()
     }
 
-    /// True once an update has passed its gate: traffic or pods may have moved.
+    /// True once an update has passed its gate, or the gate was opened: traffic or pods may move.
     pub fn has_started(&self) -> bool {
-        let passed = match self.rollout.gate() {
-            Some(gate) => self.rollout.step_index() > gate,
-            None => true,
-        };
+        let (status, index) = (&self.rollout.status, self.rollout.step_index());
+        let opened = status.controller_pause && status.pause_conditions.is_empty();
+        let passed = self.rollout.gate().is_none_or(|gate| index > gate || index == gate && opened);
         self.is_in_flight() && passed
     }
 }
