@@ -129,12 +129,7 @@ pub(crate) fn canary(objects: &mut Vec<Value>, zone: &str, weight: u32, pods: u6
     for number in 0..pods {
         objects.push(pod(zone, "v2", number, &rollout["spec"]["template"], "canary"));
     }
-    let http = &mut object(objects, "VirtualService", "test")["spec"]["http"];
-    let name = json!(format!("zone-{zone}-route"));
-    let route =
-        http.as_array_mut().unwrap().iter_mut().find(|route| route["name"] == name).unwrap();
-    route["route"][0]["weight"] = json!(100 - weight);
-    route["route"][1]["weight"] = json!(weight);
+    set_weight(objects, zone, weight);
     let subsets =
         &mut object(objects, "DestinationRule", &format!("test-{zone}"))["spec"]["subsets"];
     subsets[1]["labels"]["rollouts-pod-template-hash"] = json!("v2");
@@ -223,4 +218,39 @@ pub(crate) fn pod(zone: &str, hash: &str, index: u64, template: &Value, role: &s
             }],
         },
     })
+}
+
+/// Brings a zone that [`canary`] put into mid-canary to its end: promoted to `v2`, all of it Ready.
+pub(crate) fn promoted(objects: &mut Vec<Value>, zone: &str) {
+    let name = format!("test-{zone}");
+    objects.retain(|object| {
+        object["kind"] != "Pod"
+            || !object["metadata"]["name"].as_str().is_some_and(|pod| pod.starts_with(&name))
+    });
+    let rollout = object(objects, "Rollout", &name);
+    let steps = rollout["spec"]["strategy"]["canary"]["steps"].as_array().unwrap().len();
+    let generation = rollout["metadata"]["generation"].to_string();
+    rollout["status"] = healthy(steps);
+    rollout["status"]["currentPodHash"] = json!("v2");
+    rollout["status"]["stableRS"] = json!("v2");
+    rollout["status"]["observedGeneration"] = json!(generation);
+    let template = rollout["spec"]["template"].clone();
+    for number in 0..3 {
+        objects.push(pod(zone, "v2", number, &template, "stable"));
+    }
+    set_weight(objects, zone, 0);
+    let subsets = &mut object(objects, "DestinationRule", &name)["spec"]["subsets"];
+    for subset in subsets.as_array_mut().unwrap() {
+        subset["labels"]["rollouts-pod-template-hash"] = json!("v2");
+    }
+}
+
+/// Writes the canary's weight into the zone's route.
+pub(crate) fn set_weight(objects: &mut [Value], zone: &str, weight: u32) {
+    let name = json!(format!("zone-{zone}-route"));
+    let http = &mut object(objects, "VirtualService", "test")["spec"]["http"];
+    let mut routes = http.as_array_mut().unwrap().iter_mut();
+    let route = routes.find(|route| route["name"] == name).unwrap();
+    route["route"][0]["weight"] = json!(100 - weight);
+    route["route"][1]["weight"] = json!(weight);
 }

@@ -321,8 +321,11 @@ impl Run {
             let status = &rollout.status;
             let done = match &self.zone(&zone.id).uncertain {
                 None => false,
-                Some(Action::Open { .. } | Action::Continue { .. }) => {
-                    status.pause_conditions.is_empty()
+                Some(Action::Open { .. }) => {
+                    ZoneFacts::gather(scene, zone).is_some_and(|facts| facts.has_started())
+                }
+                Some(Action::Continue { step, .. }) => {
+                    rollout.step_index() != *step || status.pause_conditions.is_empty()
                 }
                 Some(Action::SetImage { .. }) => self.goal().is_asked_for(zone, rollout),
                 Some(Action::Hold { .. }) => rollout.spec.paused,

@@ -13,6 +13,8 @@ mod outcome;
 mod plan;
 mod run;
 mod settings;
+#[cfg(test)]
+mod tests;
 
 pub use blocker::{Blocker, blockers};
 pub use clearance::{Clearance, Obstacle, Standing, clear};
