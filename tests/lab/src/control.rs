@@ -56,5 +56,5 @@ async fn connect(run: &RunDir) -> Result<UnixStream> {
     let socket = run.socket();
     UnixStream::connect(&socket)
         .await
-        .with_context(|| format!("no lab is running at {}", socket.display()))
+        .with_context(|| format!("no lab runs at {}; `lab up` starts one", socket.display()))
 }

@@ -10,19 +10,16 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use zone_rollout_core::layout::{self, Spec, SpecZone};
 
 use crate::audit::{self, AuditMark};
 use crate::control::Request;
 use crate::dump;
-use crate::kinds::{Kind, ROLLOUT};
+use crate::kinds::Kind;
 use crate::object;
 use crate::paths::RunDir;
 use crate::wait;
-use crate::zones::ZONES;
 
-/// Enough for three Rollouts to start on a busy machine.
-const WITHIN: Duration = Duration::from_mins(1);
+const WITHIN: Duration = Duration::from_secs(30);
 
 /// A namespace, deleted when it goes out of scope if the lab made it for the test.
 pub struct Namespace {
@@ -99,16 +96,6 @@ impl Namespace {
             object::apply(&self.client, &object, manager).await?;
         }
         Ok(())
-    }
-
-    /// Applies objects and waits until all Rollouts are Healthy.
-    ///
-    /// # Errors
-    ///
-    /// When an object is refused or a Rollout does not get Healthy.
-    pub async fn deploy(&self, objects: &[Value]) -> Result<()> {
-        self.apply(objects).await?;
-        self.await_healthy().await
     }
 
     /// Reads an object.
@@ -196,92 +183,12 @@ impl Namespace {
         }
     }
 
-    /// Waits until a Rollout is in a phase that its controller has derived from its present spec.
-    ///
-    /// # Errors
-    ///
-    /// When it does not get there in a minute.
-    pub async fn await_phase(&self, rollout: &str, phase: &str) -> Result<()> {
-        self.until(format!("Rollout {rollout} to be {phase}"), WITHIN, async || {
-            let rollout = self.get(ROLLOUT, rollout).await?;
-            Ok((is_observed(&rollout) && rollout["status"]["phase"] == phase).then_some(()))
-        })
-        .await
-    }
-
-    /// Waits until every Rollout is Healthy.
-    ///
-    /// # Errors
-    ///
-    /// When one does not get there in a minute.
-    pub async fn await_healthy(&self) -> Result<()> {
-        for rollout in self.list(ROLLOUT).await? {
-            let name = rollout["metadata"]["name"].as_str().unwrap_or_default();
-            self.await_phase(name, "Healthy").await?;
-        }
-        Ok(())
-    }
-
-    /// Gives a Rollout's one container another image.
-    ///
-    /// # Errors
-    ///
-    /// When the patch is refused.
-    pub async fn set_image(&self, rollout: &str, image: &str) -> Result<()> {
-        let container = json!({"name": "app", "image": image});
-        self.patch(
-            ROLLOUT,
-            rollout,
-            &json!({"spec": {"template": {"spec": {"containers": [container]}}}}),
-        )
-        .await
-    }
-
-    /// What to make a layout from: service `test`, the lab's zones, three pods a zone, pauses of
-    /// two seconds.
-    pub fn spec(&self, image: &str) -> Spec {
-        let zones = ZONES.map(|zone| SpecZone {
-            short: zone.short.to_owned(),
-            topology: zone.topology.to_owned(),
-        });
-        Spec {
-            name: "test".to_owned(),
-            namespace: self.name.clone(),
-            image: image.to_owned(),
-            zones: zones.to_vec(),
-            replicas: 3,
-            port: 8080,
-            target_port: 9090,
-            gate: true,
-            weights: vec![10, 20, 50, 80],
-            pause: "2s".to_owned(),
-            progress_deadline_seconds: 60,
-            istio_api_version: "v1".to_owned(),
-        }
-    }
-
-    /// The objects of the ring layout: own zone, then the next, then all others.
-    pub fn ring(&self, image: &str) -> Vec<Value> {
-        layout::ring(&self.spec(image))
-    }
-
-    /// The objects of the zone-local layout: own zone only.
-    pub fn zone_local(&self, image: &str) -> Vec<Value> {
-        layout::zone_local(&self.spec(image))
-    }
-
     /// An owner reference to the namespace, for objects outside of it that are to go with it.
     pub(crate) async fn as_owner(&self) -> Result<Value> {
         let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(self.client.clone());
         let uid = namespaces.get(&self.name).await?.metadata.uid;
         Ok(json!({"apiVersion": "v1", "kind": "Namespace", "name": self.name, "uid": uid}))
     }
-}
-
-/// The controller writes the generation that it has seen as a string.
-fn is_observed(rollout: &Value) -> bool {
-    let generation = rollout["metadata"]["generation"].as_i64().map(|it| it.to_string());
-    rollout["status"]["observedGeneration"].as_str() == generation.as_deref()
 }
 
 impl Drop for Namespace {

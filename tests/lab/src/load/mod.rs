@@ -17,9 +17,7 @@ use tokio::time::{MissedTickBehavior, interval};
 pub use answer::Answer;
 pub use tally::{Bucket, Sample, Tally};
 
-use crate::control::{self, Request};
 use crate::namespace::Namespace;
-use crate::upstream::{Failure, Victims};
 use crate::zones::{ZONES, Zone};
 use request::Clients;
 
@@ -46,26 +44,6 @@ impl Namespace {
             .name("load".to_owned())
             .spawn(move || runtime.block_on(driver.drive(rate, stopped)))?;
         Ok(Load { stop, samples, thread })
-    }
-
-    /// Makes the pods of a zone fail, all of them or those of one version, or (with `None`) work
-    /// again.
-    ///
-    /// # Errors
-    ///
-    /// When the lab does not take the order.
-    pub async fn fail(
-        &self,
-        zone: Zone,
-        version: Option<&str>,
-        how: Option<Failure>,
-    ) -> Result<()> {
-        let victims = Victims {
-            namespace: self.name().to_owned(),
-            zone: zone.short.to_owned(),
-            version: version.map(str::to_owned),
-        };
-        control::ask(&self.run, &Request::Fail { victims, how }).await
     }
 
     /// Sends one request from the clients of a zone.

@@ -12,6 +12,9 @@ use anyhow::Result;
 use kube::Client;
 use serde::{Deserialize, Serialize};
 
+use crate::control::{self, Request};
+use crate::namespace::Namespace;
+use crate::zones::Zone;
 use directory::Directory;
 
 /// Pods that are to fail, and how.
@@ -52,5 +55,27 @@ impl Upstream {
     /// Makes pods fail from now on, or work again.
     pub(crate) fn fail(&self, victims: Victims, how: Option<Failure>) {
         self.directory.borrow_mut().fail(victims, how);
+    }
+}
+
+impl Namespace {
+    /// Makes the pods of a zone fail, all of them or those of one version, or (with `None`) work
+    /// again.
+    ///
+    /// # Errors
+    ///
+    /// When the lab does not take the order.
+    pub async fn fail(
+        &self,
+        zone: Zone,
+        version: Option<&str>,
+        how: Option<Failure>,
+    ) -> Result<()> {
+        let victims = Victims {
+            namespace: self.name().to_owned(),
+            zone: zone.short.to_owned(),
+            version: version.map(str::to_owned),
+        };
+        control::ask(&self.run, &Request::Fail { victims, how }).await
     }
 }

@@ -1,57 +1,57 @@
 //! Runs the plugin (or kubectl) as a person does, and watches what it prints.
 
+mod lines;
+
 use std::fmt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use rustix::process::{Pid, kill_process};
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 pub use rustix::process::Signal;
 
 use crate::namespace::Namespace;
 use crate::wait;
+use lines::Lines;
 
 /// How long a run may take unless a test says otherwise.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A run of the plugin or of kubectl, yet to start.
-pub struct Program {
+pub struct Invocation {
     command: Command,
     deadline: Duration,
 }
 
 impl Namespace {
     /// `kubectl zone-rollout ARGUMENTS -n NAMESPACE`.
-    pub fn kubectl_plugin<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Program {
-        let mut program = Program::new(Command::new(self.run.bin().join("kubectl")));
+    pub fn kubectl_plugin<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Invocation {
+        let mut invocation = Invocation::new(Command::new(self.run.bin().join("kubectl")));
         // kubectl takes no flags before the name of a plugin.
-        program.command.arg("zone-rollout").args(arguments).args(["-n", self.name()]);
-        program
+        invocation.command.arg("zone-rollout").args(arguments).args(["-n", self.name()]);
+        invocation
     }
 
     /// The plugin without kubectl in front of it.
-    pub fn plugin<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Program {
-        let mut program = Program::new(Command::new("kubectl-zone_rollout"));
-        program.command.args(arguments).args(["-n", self.name()]);
-        program
+    pub fn plugin<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Invocation {
+        let mut invocation = Invocation::new(Command::new("kubectl-zone_rollout"));
+        invocation.command.args(arguments).args(["-n", self.name()]);
+        invocation
     }
 
     /// `kubectl -n NAMESPACE ARGUMENTS`.
-    pub fn kubectl<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Program {
-        let mut program = Program::new(Command::new(self.run.bin().join("kubectl")));
-        program.command.args(["-n", self.name()]).args(arguments);
-        program
+    pub fn kubectl<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Invocation {
+        let mut invocation = Invocation::new(Command::new(self.run.bin().join("kubectl")));
+        invocation.command.args(["-n", self.name()]).args(arguments);
+        invocation
     }
 }
 
-impl Program {
+impl Invocation {
     fn new(mut command: Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.kill_on_drop(true);
@@ -196,44 +196,4 @@ impl fmt::Display for Finished {
         let Self { status, stdout, stderr } = self;
         write!(f, "{status}\nstandard output:\n{stdout}\nstandard error:\n{stderr}")
     }
-}
-
-/// A stream that is read as it is written.
-struct Lines {
-    text: Arc<Mutex<String>>,
-    reader: JoinHandle<std::io::Result<()>>,
-}
-
-impl Lines {
-    fn read(stream: impl AsyncRead + Unpin + Send + 'static) -> Self {
-        let text = Arc::default();
-        let reader = tokio::spawn(collect(BufReader::new(stream), Arc::clone(&text)));
-        Self { text, reader }
-    }
-
-    fn so_far(&self) -> String {
-        self.text.lock().expect("nothing panics while it holds the lock").clone()
-    }
-
-    fn with(&self, wanted: &str) -> Option<String> {
-        self.so_far().lines().find(|line| line.contains(wanted)).map(str::to_owned)
-    }
-
-    async fn all(&mut self) -> Result<String> {
-        (&mut self.reader).await??;
-        Ok(self.so_far())
-    }
-}
-
-async fn collect(
-    mut stream: BufReader<impl AsyncRead + Unpin>,
-    text: Arc<Mutex<String>>,
-) -> std::io::Result<()> {
-    let mut line = Vec::new();
-    while stream.read_until(b'\n', &mut line).await? > 0 {
-        let read = String::from_utf8_lossy(&line).into_owned();
-        text.lock().expect("nothing panics while it holds the lock").push_str(&read);
-        line.clear();
-    }
-    Ok(())
 }
