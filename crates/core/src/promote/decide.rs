@@ -9,7 +9,7 @@ use crate::promote::failure;
 use crate::promote::run::{Run, WaitKind};
 use crate::promote::{CheckResult, Failure, Goal, LostControl, Outcome, Pauses};
 use crate::proof::{Soak, Unmet, Verdict};
-use crate::scene::Scene;
+use crate::scene::{Rollout, Scene};
 use crate::time::Moment;
 use crate::write::Action;
 use crate::zone::{ZoneFacts, ZoneState, zone_state};
@@ -22,8 +22,8 @@ const UNHEARD: Duration = Duration::from_secs(5);
 const OPEN_AGAIN: Duration = Duration::from_secs(10);
 /// How long a zone may lack pods, or another zone be unwell, before the run gives up waiting.
 const PATIENCE: Duration = Duration::from_mins(10);
-/// What is added to a Rollout's own deadline before its lack of progress counts as stuck.
-const DEADLINE_MARGIN: Duration = Duration::from_mins(1);
+/// What is added to a Rollout's own deadline before its lack of progress counts as ours.
+const DEADLINE_MARGIN: Duration = Duration::from_secs(10);
 /// The controller's default for `progressDeadlineSeconds`.
 const DEFAULT_DEADLINE: Duration = Duration::from_mins(10);
 
@@ -323,7 +323,9 @@ fn zone_to_hold(run: &Run, scene: &Scene, now: Moment) -> Option<ZoneId> {
     run.settings().order.iter().find_map(|id| {
         let zone = run.group().zone(id)?;
         let rollout = zone.rollout(scene)?;
-        let untouched = run.zone(id).started.is_none() && !run.zone(id).held;
+        let record = run.zone(id);
+        let sent = matches!(record.last_act, Some((Action::Hold { .. }, _)));
+        let untouched = record.started.is_none() && !record.held && !sent;
         let at_rest = rollout.is_fully_promoted()
             && !matches!(state_of(run, scene, id, now), ZoneState::Unobserved);
         (untouched && at_rest && needs_hold(rollout) && !run.goal().is_asked_for(zone, rollout))
@@ -419,10 +421,6 @@ fn slow(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<String> {
     }
     let state = state_of(run, scene, id, now);
     let rollout = run.group().zone(id)?.rollout(scene)?;
-    let deadline = rollout
-        .spec
-        .progress_deadline_seconds
-        .map_or(DEFAULT_DEADLINE, |seconds| Duration::from_secs(seconds.into()));
     let (limit, what) = match &state {
         ZoneState::Unobserved
         | ZoneState::Resuming
@@ -437,17 +435,28 @@ fn slow(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<String> {
         ZoneState::Stepping { step } => {
             let label =
                 rollout.steps().get(*step).map_or_else(String::new, crate::scene::Step::label);
-            (deadline + DEADLINE_MARGIN, format!("step {step} ({label}) makes no progress"))
+            (progress_limit(rollout), format!("step {step} ({label}) makes no progress"))
         }
-        ZoneState::Deploying => {
-            (deadline + DEADLINE_MARGIN, "it is still being deployed".to_owned())
-        }
+        ZoneState::Deploying => (progress_limit(rollout), "it is still being deployed".to_owned()),
         ZoneState::Finishing => {
-            (deadline + DEADLINE_MARGIN, "the new pods are not all available".to_owned())
+            (progress_limit(rollout), "the new pods are not all available".to_owned())
         }
         _ => return None,
     };
     past(since, limit, now).then_some(what)
+}
+
+/// How long a step may go on without any change.
+///
+/// The controller has a deadline of its own, but cannot be relied on for it: without stable and canary
+/// Services, a ReplicaSet that is not fully available ends each reconcile before the deadline is
+/// looked at (`shouldDelayDestinationRuleUpdate` in `rollout/trafficrouting/istio/istio.go`).
+pub(super) fn progress_limit(rollout: &Rollout) -> Duration {
+    let deadline = rollout
+        .spec
+        .progress_deadline_seconds
+        .map_or(DEFAULT_DEADLINE, |seconds| Duration::from_secs(seconds.into()));
+    deadline + DEADLINE_MARGIN
 }
 
 impl std::fmt::Display for Obstacle {

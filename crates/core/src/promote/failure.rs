@@ -1,13 +1,13 @@
 //! Zones that failed: how it is known, and what is done about it.
 
 use crate::group::ZoneId;
-use crate::promote::decide::{Awaited, Decision, past, unmendable, weight};
+use crate::promote::decide::{Awaited, Decision, past, progress_limit, unmendable, weight};
 use crate::promote::run::{Run, WaitKind};
 use crate::promote::{CheckResult, Failure, OnFailure, Outcome};
 use crate::proof::Soak;
-use crate::scene::Scene;
+use crate::scene::{Scene, Step, StepKind};
 use crate::takeback::{CONTROLLER_NEEDS, TakeBack, take_back};
-use crate::time::Moment;
+use crate::time::{Moment, format_duration};
 use crate::write::Action;
 use crate::zone::{ZoneFacts, ZoneState, outage, trouble, worst_trouble, zone_state};
 
@@ -65,7 +65,19 @@ fn failure_in_flight(
         let message = late.message.clone();
         return Some(Failure::Deadline { message, trouble: worst_trouble(canary_pods()) });
     }
-    canary_pods().filter_map(trouble).find(|trouble| trouble.kind.is_final()).map(Failure::Pod)
+    if let Some(broken) = canary_pods().filter_map(trouble).find(|pod| pod.kind.is_final()) {
+        return Some(Failure::Pod(broken));
+    }
+    let waits_for_pods = matches!(
+        facts.rollout.current_step(),
+        None | Some(Step::SetWeight(_) | Step::Other(StepKind::SetCanaryScale, _))
+    );
+    let limit = progress_limit(facts.rollout);
+    let late = waits_for_pods && record.changed.is_some_and(|since| past(since, limit, now));
+    worst_trouble(canary_pods()).filter(|_| late).map(|trouble| Failure::Deadline {
+        message: format!("nothing has changed for {}", format_duration(limit)),
+        trouble: Some(trouble),
+    })
 }
 
 /// A zone that was lost is always held, since the controller would march on through its steps

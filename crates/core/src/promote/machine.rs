@@ -298,9 +298,9 @@ impl Run {
             Action::SetImage { .. } if gateless => {
                 record.started.get_or_insert(now);
             }
-            Action::Hold { .. } => record.held = true,
             Action::Abort { .. } => record.aborted = true,
             Action::SetImage { .. }
+            | Action::Hold { .. }
             | Action::Continue { .. }
             | Action::TrafficToStable { .. }
             | Action::Nudge { .. } => {}

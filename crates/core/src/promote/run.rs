@@ -76,6 +76,7 @@ pub struct ZoneRun {
     pub(super) last_act: Option<(Action, Moment)>,
     /// What this run may have done to it: the answer was lost.
     pub(super) uncertain: Option<Action>,
+    /// Whether our hold was seen.
     pub(super) held: bool,
     pub(super) aborted: bool,
     /// Whether the image that this run set was seen in the template.
@@ -229,6 +230,8 @@ impl Run {
         let wanted = self.goal.is_asked_for(zone, rollout);
         let asked_for = wanted && rollout.is_observed();
         let record = self.zones.get_mut(&zone.id).expect("every zone has a record");
+        record.held |=
+            rollout.spec.paused && matches!(record.last_act, Some((Action::Hold { .. }, _)));
         record.image_set |= wanted && matches!(record.last_act, Some((Action::SetImage { .. }, _)));
         let hash = &rollout.status.current_pod_hash;
         if record.target.is_none() && asked_for && !hash.is_empty() {

@@ -371,3 +371,65 @@ fn actions_that_start_a_zone_carry_the_standing_of_all_others() {
     assert_eq!(told, ["a", "c"]);
     assert_eq!(Action::Open { clearance }.zone(), &zone("b"));
 }
+
+/// Zones without gates, at rest on `myapp:v1`; `myapp:v2` is expected, and held until its turn.
+fn held() -> Play {
+    let mut settings = settings();
+    settings.hold = true;
+    let objects = running(ring(&crate::layout::Spec { gate: false, ..spec() }));
+    let scene = scene_of(&objects);
+    let group = find_groups(&scene).remove(0);
+    let images = Goal::images(&scene, &group, &["myapp:v2".to_owned()]).unwrap();
+    let run = Run::new(settings, group, Goal::Expected(images), now());
+    Play { run, objects, now: now() }
+}
+
+fn pause(play: &mut Play, short: &str, paused: bool) {
+    object(&mut play.objects, "Rollout", &format!("test-{short}"))["spec"]["paused"] =
+        json!(paused);
+}
+
+#[test]
+fn zones_without_gates_are_held_one_by_one() {
+    let mut play = held();
+    assert!(play.see().confirm);
+    for short in ["a", "b", "c"] {
+        assert_eq!(play.confirm(), format!("test-{short} /spec/paused"));
+        // The watch is behind the write: that is neither a reason to write again nor a release.
+        let step = play.landed();
+        assert_eq!(step.end, None);
+        pause(&mut play, short, true);
+        assert_eq!(step.confirm, short != "c", "after zone {short}");
+    }
+    assert_eq!(play.see().end, None);
+    pause(&mut play, "b", false);
+    let lost = LostControl::ReleasedElsewhere(zone("b"));
+    assert_eq!(play.see().end, Some(Outcome::LostControl(lost)));
+}
+
+#[test]
+fn pods_that_do_not_come_up_fail_the_zone_without_the_controllers_help() {
+    let mut play = Play::at_the_gates(settings());
+    open(&mut play);
+    play.landed();
+    canary(&mut play.objects, "a", 10, 1);
+    let pod = object(&mut play.objects, "Pod", "test-a-v2-0");
+    pod["status"]["conditions"] = json!([{
+        "type": "Ready", "status": "False", "reason": "ContainersNotReady",
+        "message": "containers with unready status: [app]",
+    }]);
+    let status = &mut object(&mut play.objects, "Rollout", "test-a")["status"];
+    status["currentStepIndex"] = json!(1);
+    status["pauseConditions"] = json!([]);
+    status["controllerPause"] = json!(false);
+    set_weight(&mut play.objects, "a", 0);
+    assert_eq!(play.wait(600).end, None);
+    let step = play.wait(20);
+    let Some(Outcome::ZoneFailed { why: Failure::Deadline { trouble, .. }, weight, .. }) = step.end
+    else {
+        panic!("{:?}", step.end)
+    };
+    let told = trouble.unwrap().to_string();
+    assert_eq!(told, "pod `test-a-v2-0` is not Ready (containers with unready status: [app])");
+    assert_eq!(weight, Some(0));
+}

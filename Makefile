@@ -1,0 +1,33 @@
+# What a person may run here. Tests of the lab need Go and Python; `cargo test` needs Rust alone.
+
+CARGO ?= cargo
+TOOLS := $(or $(ZONE_ROLLOUT_TOOLS),$(HOME)/.cache/zone-rollout-tools)
+CARGO_DENY_VERSION := 0.20.2
+LAB := $(CARGO) run --quiet -p zone-lab --bin lab --
+
+.PHONY: help lab lab-down test test-all tools
+
+help:
+	@echo 'make lab       build and start a real control plane with three Rollouts, and leave it up'
+	@echo 'make lab-down  end it'
+	@echo 'make test      everything that is checked before a change lands'
+	@echo 'make test-all  that, and what takes too long for it'
+
+lab:
+	$(CARGO) build --quiet --bin kubectl-zone_rollout
+	$(LAB) up
+
+lab-down:
+	$(LAB) down
+
+test: tools
+	PATH="$(TOOLS)/bin:$$PATH" tests/phases.sh
+
+test-all: tools
+	PATH="$(TOOLS)/bin:$$PATH" ZONE_LAB_LONG=1 tests/phases.sh
+
+tools: $(TOOLS)/bin/cargo-deny
+
+$(TOOLS)/bin/cargo-deny:
+	CARGO_TARGET_DIR=$(TOOLS)/target $(CARGO) install --quiet --locked --root $(TOOLS) cargo-deny --version $(CARGO_DENY_VERSION)
+	rm -rf $(TOOLS)/target

@@ -1,0 +1,10 @@
+//! What the plugin promises, on the real control plane: each story is one that users live through.
+
+mod abort;
+mod contention;
+mod failure;
+mod hold;
+mod image;
+mod order;
+mod soak;
+mod support;
