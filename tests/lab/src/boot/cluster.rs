@@ -10,6 +10,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 
+use crate::build::CRDS;
 use crate::nodes;
 use crate::object::{self, apply};
 use crate::paths::RunDir;
@@ -35,7 +36,7 @@ pub(super) async fn join_nodes(client: &Client) -> Result<()> {
 pub(super) async fn install_crds(run: &RunDir, client: &Client) -> Result<()> {
     let mut all: Vec<Value> = Vec::new();
     for component in ["argo-rollouts", "istio"] {
-        let path = run.share(component).join("crds.json");
+        let path = run.share(component).join(CRDS);
         let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         all.extend(serde_json::from_slice::<Vec<Value>>(&text)?);
     }

@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 use crate::paths;
 use crate::terminal::say;
 use component::{COMPONENTS, Component};
+pub(crate) use crds::FILE as CRDS;
 
 /// A component in the cache.
 pub(crate) struct Built {
