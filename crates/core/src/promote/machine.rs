@@ -18,6 +18,8 @@ use crate::zone::{ZoneFacts, ZoneState, zone_state};
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// How long to wait after a reading or a write that did not reach the server.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// How long the watches may take to show what a fresh reading has shown.
+const CATCH_UP: Duration = Duration::from_millis(250);
 /// How often the check command runs.
 const CHECK_EVERY: Duration = Duration::from_secs(30);
 /// How often the same write may be refused before it counts as invalid.
@@ -194,27 +196,29 @@ fn watch(run: &mut Run, now: Moment, mut step: Step) -> Step {
 }
 
 /// Judges the fresh reading; only here a write is made.
-fn confirmed(run: &mut Run, scene: &Arc<Scene>, now: Moment) -> Step {
+///
+/// The reading is ahead of the watches, and is not remembered: what a run remembers follows the
+/// watches alone, so that it never goes back in time.
+fn confirmed(run: &mut Run, scene: &Scene, now: Moment) -> Step {
     let mut step = Step::default();
-    run.see(Arc::clone(scene), now, &mut step);
     run.phase = Phase::Watching;
     if run.stopping {
         return run.end(step, Outcome::Interrupted);
     }
-    let action = match decide(run, scene, now) {
-        Decision::Act(action) => action,
+    match decide(run, scene, now) {
+        Decision::Act(action) => match compile(&action, scene, run.group()) {
+            Ok(write) => {
+                step.write = Some(write);
+                run.phase = Phase::Writing(action);
+            }
+            Err(drift) => {
+                let lost = LostControl::Refused(action.zone().clone(), drift);
+                return run.end(step, Outcome::LostControl(lost));
+            }
+        },
         Decision::End(outcome) => return run.end(step, outcome),
-        _ => return watch(run, now, step),
-    };
-    match compile(&action, scene, run.group()) {
-        Ok(write) => {
-            step.write = Some(write);
-            run.phase = Phase::Writing(action);
-        }
-        Err(drift) => {
-            let zone = action.zone().clone();
-            return run.end(step, Outcome::LostControl(LostControl::Refused(zone, drift)));
-        }
+        // The watches have to catch up before it makes sense to look again.
+        Decision::Ask(_) | Decision::Wait(_) => run.retry_at = Some(now.after(CATCH_UP)),
     }
     run.keep_time(now, step)
 }

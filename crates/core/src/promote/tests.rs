@@ -313,7 +313,7 @@ fn a_lost_zone_is_held_and_then_taken_back() {
     assert!(play.landed().confirm, "the effect is looked for at once");
     assert_eq!(play.confirm(), "nothing", "it went on before the controller had seen the hold");
     object(&mut play.objects, "Rollout", "test-a")["status"]["observedGeneration"] = json!("3");
-    assert!(play.see().confirm);
+    assert!(play.wait(2).confirm);
     assert_eq!(play.confirm(), "test-a /status/abort");
     let status = &mut object(&mut play.objects, "Rollout", "test-a")["status"];
     status["abort"] = json!(true);
@@ -432,4 +432,17 @@ fn pods_that_do_not_come_up_fail_the_zone_without_the_controllers_help() {
     let told = trouble.unwrap().to_string();
     assert_eq!(told, "pod `test-a-v2-0` is not Ready (containers with unready status: [app])");
     assert_eq!(weight, Some(0));
+}
+
+#[test]
+fn a_watch_that_is_behind_a_fresh_reading_is_no_change_back() {
+    let mut play = held();
+    assert!(play.see().confirm);
+    assert_eq!(play.confirm(), "test-a /spec/paused");
+    let behind = play.scene();
+    pause(&mut play, "a", true);
+    play.landed();
+    assert_eq!(play.confirm(), "test-b /spec/paused");
+    let step = play.give(Input::Seen { scene: behind, continuous: true });
+    assert_eq!(step.end, None);
 }

@@ -103,7 +103,7 @@ async fn a_zone_lost_in_mid_canary_is_held() -> Result<()> {
         .await?;
     let tally = load.stop().await?.since(settled);
     ensure!(tally.errors() == 0, "clients of zone a saw errors: {tally}");
-    ensure!(tally.share("b/v1") > 99.0, "clients of zone a are not in zone b: {tally}");
+    ensure!(tally.share("b/v1") > 0.99, "clients of zone a are not in zone b: {tally}");
     Ok(())
 }
 
