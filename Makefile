@@ -5,13 +5,17 @@ TOOLS := $(or $(ZONE_ROLLOUT_TOOLS),$(HOME)/.cache/zone-rollout-tools)
 CARGO_DENY_VERSION := 0.20.2
 LAB := $(CARGO) run --quiet -p zone-lab --bin lab --
 
-.PHONY: help lab lab-down test test-all tools
+.PHONY: help install lab lab-down test test-all tools
 
 help:
+	@echo 'make install   build the plugin and put it where kubectl finds it'
 	@echo 'make lab       build and start a real control plane with three Rollouts, and leave it up'
 	@echo 'make lab-down  end it'
 	@echo 'make test      everything that is checked before a change lands'
 	@echo 'make test-all  that, and what takes too long for it'
+
+install:
+	$(CARGO) install --quiet --locked --path .
 
 lab:
 	$(CARGO) build --quiet --bin kubectl-zone_rollout

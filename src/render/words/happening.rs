@@ -103,14 +103,14 @@ pub fn glimpse(run: &Run, glimpse: &ZoneGlimpse, now: Moment) -> String {
             | ZoneState::NotReady { .. }
             | ZoneState::Parked
     ) {
-        return format!("{doing} · {}", pods(glimpse));
+        return format!("{doing}, {}", pods(glimpse));
     }
     let weight = match glimpse.in_force {
-        Some(in_force) if in_force == glimpse.wanted => format!(" · {in_force} %"),
-        Some(in_force) => format!(" · {in_force} % of {} %", glimpse.wanted),
+        Some(in_force) if in_force == glimpse.wanted => format!(", {in_force} %"),
+        Some(in_force) => format!(", {in_force} % of {} %", glimpse.wanted),
         None => String::new(),
     };
-    format!("{doing}{weight} · {}", pods(glimpse))
+    format!("{doing}{weight}, {}", pods(glimpse))
 }
 
 fn pods(glimpse: &ZoneGlimpse) -> String {

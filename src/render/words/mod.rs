@@ -166,32 +166,32 @@ pub fn advice(view: &GroupView, zone: &ZoneView, flags: &Flags) -> Option<Advice
             )
         }
         ZoneState::Retrying | ZoneState::Resuming => {
-            ("waits until the Rollouts controller goes on".to_owned(), None)
+            ("waiting until the Rollouts controller goes on".to_owned(), None)
         }
-        ZoneState::Deploying => ("waits for its first pods".to_owned(), pod()),
+        ZoneState::Deploying => ("waiting for its first pods".to_owned(), pod()),
         ZoneState::Parked => (
-            "waits until somebody scales it up".to_owned(),
+            "waiting until somebody scales it up".to_owned(),
             Some(format!("kubectl scale rollout {name} --replicas N{flags}")),
         ),
         ZoneState::AwaitingSync => {
-            ("waits for the new version, from Git or by --image".to_owned(), None)
+            ("waiting for the new version, from Git or by --image".to_owned(), None)
         }
         ZoneState::NotReady { trouble, .. } => (
-            trouble.as_ref().map_or_else(|| "waits for its pods".to_owned(), ToString::to_string),
+            trouble.as_ref().map_or_else(|| "waiting for its pods".to_owned(), ToString::to_string),
             pod(),
         ),
         ZoneState::PromotingFull => ("all remaining steps are being skipped".to_owned(), abort()),
         ZoneState::Held { ours: true } => {
-            ("waits until a run of this tool releases it".to_owned(), promote())
+            ("waiting until a run of this tool releases it".to_owned(), promote())
         }
         ZoneState::Held { ours: false } => {
-            ("waits until the person who set spec.paused takes it back".to_owned(), describe())
+            ("waiting until the person who set spec.paused takes it back".to_owned(), describe())
         }
         ZoneState::Inconclusive { reason } => (
-            format!("waits until a person judges the analysis ({reason})"),
+            format!("waiting until a person judges the analysis ({reason})"),
             Some(format!("kubectl argo rollouts get rollout {name}{flags}")),
         ),
-        ZoneState::Gate { .. } => ("waits to be opened when its turn comes".to_owned(), promote()),
+        ZoneState::Gate { .. } => ("waiting to be opened in turn".to_owned(), promote()),
         ZoneState::TimedPause { until: Some(until), .. } => {
             (format!("the Rollouts controller ends the pause at {}", clock(*until)), None)
         }
@@ -199,7 +199,7 @@ pub fn advice(view: &GroupView, zone: &ZoneView, flags: &Flags) -> Option<Advice
             ("the Rollouts controller ends the pause".to_owned(), None)
         }
         ZoneState::Waiting { .. } => (
-            "waits until a person lets it go on".to_owned(),
+            "waiting until a person lets it go on".to_owned(),
             Some(format!(
                 "kubectl zone-rollout promote {}/{}{flags}",
                 view.group.name, zone.zone.id

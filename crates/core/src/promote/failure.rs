@@ -91,7 +91,7 @@ fn react(run: &mut Run, scene: &Scene, id: &ZoneId, failure: &Failure, now: Mome
     if marches && moving && !facts.rollout.spec.paused {
         return Decision::Act(Action::Hold { zone: id.clone(), run: run.settings().run.clone() });
     }
-    if marches && moving && !facts.rollout.is_observed() {
+    if marches && moving && !facts.is_observed() {
         // A hold that the controller has not noticed holds nothing.
         return Decision::Wait(vec![Awaited::Zone(id.clone())]);
     }

@@ -240,8 +240,9 @@ impl Run {
         for zone in &group.zones {
             let Some(facts) = ZoneFacts::gather(scene, zone) else { continue };
             let held = facts.rollout.spec.paused;
-            let arrived =
-                facts.rollout.is_fully_promoted() && self.goal().is_asked_for(zone, facts.rollout);
+            let arrived = facts.rollout.is_fully_promoted()
+                && facts.is_observed()
+                && self.goal().is_asked_for(zone, facts.rollout);
             let record = self.zone_mut(&zone.id);
             if arrived || (facts.has_started() && !held) {
                 record.started = Some(now);

@@ -103,7 +103,7 @@ fn targets(scene: &Scene, group: &Group, goal: &Goal) -> BTreeMap<ZoneId, String
         .zones
         .iter()
         .filter_map(|zone| Some((zone, zone.rollout(scene)?)))
-        .filter(|(zone, rollout)| goal.is_asked_for(zone, rollout) && rollout.is_observed())
+        .filter(|(zone, rollout)| goal.is_asked_for(zone, rollout))
         .map(|(zone, rollout)| (zone.id.clone(), rollout.status.current_pod_hash.clone()))
         .collect()
 }
@@ -130,8 +130,9 @@ fn planned_zone(
         }
     } else {
         match state {
-            ZoneState::Gate { .. } => ZoneWay::Open,
             ZoneState::Held { .. } => ZoneWay::Release,
+            ZoneState::Unobserved if facts.rollout.spec.paused => ZoneWay::Release,
+            ZoneState::Gate { .. } | ZoneState::Unobserved => ZoneWay::Open,
             _ if facts.has_started() => ZoneWay::Follow,
             _ if facts.is_in_flight() => ZoneWay::Open,
             _ => ZoneWay::Watch,

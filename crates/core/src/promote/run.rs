@@ -226,9 +226,10 @@ impl Run {
     /// Pins the target hash when the zone's template first is what the goal asks for and the
     /// controller has seen it.
     fn pin(&mut self, scene: &Scene, zone: &Zone) {
-        let Some(rollout) = zone.rollout(scene) else { return };
+        let Some(facts) = ZoneFacts::gather(scene, zone) else { return };
+        let rollout = facts.rollout;
         let wanted = self.goal.is_asked_for(zone, rollout);
-        let asked_for = wanted && rollout.is_observed();
+        let asked_for = wanted && facts.is_observed();
         let record = self.zones.get_mut(&zone.id).expect("every zone has a record");
         record.held |=
             rollout.spec.paused && matches!(record.last_act, Some((Action::Hold { .. }, _)));
@@ -241,7 +242,7 @@ impl Run {
                 healthy_seen: false,
             });
         }
-        let promoted = rollout.is_fully_promoted() && rollout.is_observed();
+        let promoted = rollout.is_fully_promoted() && facts.is_observed();
         if let Some(target) = record.target.as_mut().filter(|target| target.hash == *hash) {
             if !promoted {
                 target.replicas = rollout.replicas();
@@ -252,7 +253,8 @@ impl Run {
 
     /// Notes when the Rollout was written last, and whether the controller has noticed everything.
     fn hear(&mut self, scene: &Scene, zone: &Zone, now: Moment) {
-        let Some(rollout) = zone.rollout(scene) else { return };
+        let Some(facts) = ZoneFacts::gather(scene, zone) else { return };
+        let rollout = facts.rollout;
         let version = &rollout.meta.resource_version;
         let record = self.zone_mut(&zone.id);
         if record.rest.as_ref().is_none_or(|(seen, _)| seen != version) {
@@ -265,7 +267,7 @@ impl Run {
             record.rest = Some((version.clone(), now.after(REST.saturating_sub(age))));
         }
         record.unheard = match record.unheard {
-            _ if !rollout.awaits_controller() => None,
+            _ if !facts.awaits_controller() => None,
             None => Some(now),
             since => since,
         };

@@ -446,3 +446,22 @@ fn a_watch_that_is_behind_a_fresh_reading_is_no_change_back() {
     let step = play.give(Input::Seen { scene: behind, continuous: true });
     assert_eq!(step.end, None);
 }
+
+/// As the controller writes it for a moment: the new generation is observed, and the hash is the old.
+#[test]
+fn an_old_hash_beside_a_new_template_is_no_promotion() {
+    let mut play = held();
+    for short in ["a", "b", "c"] {
+        play.wait(2);
+        assert_eq!(play.confirm(), format!("test-{short} /spec/paused"));
+        pause(&mut play, short, true);
+        play.landed();
+    }
+    let rollout = object(&mut play.objects, "Rollout", "test-a");
+    rollout["spec"]["template"]["spec"]["containers"][0]["image"] = json!("myapp:v2");
+    rollout["metadata"]["generation"] = json!(2);
+    rollout["status"]["observedGeneration"] = json!("2");
+    let step = play.wait(4);
+    assert_eq!(step.end, None);
+    assert_eq!(play.run.zone(&zone("a")).target, None, "the old hash was pinned");
+}

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::group::Zone;
 use crate::scene::{Pod, ReplicaSet, Rollout, Scene};
-use crate::template::version;
+use crate::template::{images, version};
 use crate::traffic::{InForce, RouteGap, weight_in_force};
 
 /// The pods of one template in one zone.
@@ -31,6 +31,8 @@ pub struct ZoneFacts<'a> {
     pub canary: Option<Workload<'a>>,
     /// Share of traffic that the VirtualServices give the canary.
     pub in_force: Result<InForce, RouteGap>,
+    /// Whether the status still tells of an earlier template than the spec.
+    is_stale: bool,
 }
 
 impl<'a> ZoneFacts<'a> {
@@ -47,7 +49,19 @@ impl<'a> ZoneFacts<'a> {
             stable,
             canary: moving.then(|| workload(&status.current_pod_hash)),
             in_force: weight_in_force(scene, rollout),
+            is_stale: is_stale(scene, rollout),
         })
+    }
+
+    /// True while the controller still has to notice something: see [`Rollout::awaits_controller`],
+    /// and a status that tells of an earlier template.
+    pub fn awaits_controller(&self) -> bool {
+        self.rollout.awaits_controller() || self.is_stale
+    }
+
+    /// True once the status tells of the template that the spec asks for.
+    pub fn is_observed(&self) -> bool {
+        self.rollout.is_observed() && !self.is_stale
     }
 
     /// Version of the stable pods: `myapp:v1`.
@@ -76,6 +90,21 @@ impl<'a> ZoneFacts<'a> {
         let opened = status.controller_pause && status.pause_conditions.is_empty();
         let passed = self.rollout.gate().is_none_or(|gate| index > gate || index == gate && opened);
         self.is_in_flight() && passed
+    }
+}
+
+/// `observedGeneration` alone is not enough: on scaling events and manual pauses the controller writes
+/// it a moment before it writes the hash of the new template (`syncReplicasOnly` in
+/// `rollout/sync.go`), and until then a finished Rollout looks as if it had the new version already.
+/// So the ReplicaSet of that hash has to run the images that the template asks for.
+fn is_stale(scene: &Scene, rollout: &Rollout) -> bool {
+    let hash = &rollout.status.current_pod_hash;
+    if hash.is_empty() || rollout.spec.workload_ref.is_some() {
+        return false;
+    }
+    match Workload::gather(scene, rollout, hash).template() {
+        Some(template) => images(template) != images(&rollout.spec.template),
+        None => scene.replica_sets.is_complete(),
     }
 }
 

@@ -223,7 +223,7 @@ fn before_the_update(facts: &ZoneFacts<'_>) -> Option<ZoneState> {
     {
         return Some(ZoneState::NeverReconciled);
     }
-    if !rollout.is_observed() {
+    if !facts.is_observed() {
         return Some(ZoneState::Unobserved);
     }
     if let Some(invalid) = rollout.condition("InvalidSpec") {

@@ -6,5 +6,6 @@ mod failure;
 mod hold;
 mod image;
 mod order;
+mod readme;
 mod soak;
 mod support;
