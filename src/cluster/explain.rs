@@ -73,12 +73,12 @@ fn authentication(error: &kube::client::AuthError) -> String {
     use kube::client::AuthError;
     match error {
         AuthError::AuthExecStart(io) => format!("the credential plugin cannot be started ({io})"),
-        AuthError::AuthExecRun { cmd, out } => {
-            let command = cmd.split_whitespace().next().unwrap_or_default();
+        // The command's text has its environment in it, and with it secrets.
+        AuthError::AuthExecRun { out, .. } => {
             let said = String::from_utf8_lossy(&out.stderr);
             let said = said.trim();
             let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-            format!("credential plugin `{command}` failed ({}){said}", out.status)
+            format!("the credential plugin failed ({}){said}", out.status)
         }
         AuthError::AuthExecParse(_) => "the credential plugin's output cannot be read".to_owned(),
         AuthError::ReadTokenFile(io, path) => {

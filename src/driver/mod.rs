@@ -17,6 +17,7 @@ use zone_rollout_core::promote::{
 use zone_rollout_core::write::{Write, Written};
 
 use crate::cluster::{Cluster, Want, clock};
+use crate::render::document;
 use crate::render::report::Reporter;
 
 pub use commands::Commands;
@@ -94,6 +95,7 @@ impl<C: Cluster + crate::cluster::Leases> Driver<'_, C> {
             self.check(run, check, sender.clone());
         }
         if let Some(question) = step.ask.take() {
+            self.tell_of(run, &question);
             ask(&question, sender.clone());
         }
         if let Some(write) = step.write.take() {
@@ -128,6 +130,14 @@ impl<C: Cluster + crate::cluster::Leases> Driver<'_, C> {
             },
             () = self.signals.second() => Input::Stop(StopLevel::Now),
         }
+    }
+
+    /// Tells the notify command that a person is waited for. What it answers changes nothing.
+    fn tell_of(&self, run: &Run, question: &Question) {
+        let (commands, event) = (self.commands.clone(), document::question(run, question));
+        tokio::spawn(async move {
+            let _unreported = commands.tell(&event).await;
+        });
     }
 
     fn check(&self, run: &Run, request: CheckRequest, sender: mpsc::Sender<Input>) {

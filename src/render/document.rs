@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 use zone_rollout_core::group::Group;
-use zone_rollout_core::promote::{Event, Outcome, Run, SoakChange};
+use zone_rollout_core::promote::{Event, Outcome, Question, Run, SoakChange};
 use zone_rollout_core::time::Moment;
 use zone_rollout_core::write::Written;
 
@@ -192,6 +192,21 @@ fn written_name(written: &Written) -> &'static str {
         Written::NotSent(_) => "NotSent",
         Written::Unknown(_) => "Unknown",
     }
+}
+
+/// That a person is asked, for the notify command.
+pub fn question(run: &Run, question: &Question) -> Value {
+    let Question::Continue { zone, step } = question;
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": "PromotionWaiting",
+        "run": run.settings().run,
+        "namespace": run.group().namespace,
+        "group": run.group().name,
+        "zone": zone,
+        "step": step,
+        "text": format!("zone {zone} waits for a person at step {step}"),
+    })
 }
 
 /// How a promotion ended: the last line of `-o events`, and all of `-o json`.

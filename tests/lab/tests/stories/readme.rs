@@ -117,19 +117,34 @@ async fn shown(namespace: &Namespace, user: &Path, command: &str) -> Result<Stri
     Ok(without_ages(normal(&text, namespace).trim_start()))
 }
 
+/// Set to anything, it writes what the commands show into the README instead of comparing.
+const UPDATE: &str = "ZONE_LAB_UPDATE_README";
+
 #[tokio::test]
 async fn its_commands_show_what_it_says() -> Result<()> {
     let lab = Lab::connect().await?;
     let (rules, cluster_rules) = (rules("Role")?, rules("ClusterRole")?);
+    let mut readme = README.to_owned();
     for block in blocks() {
         let Some(scene) = &block.scene else { continue };
         let namespace = prepared(&lab, scene).await?;
         let user = namespace.user("promoter", &rules, &cluster_rules).await?;
         for (command, says) in &block.commands {
             let shows = shown(&namespace, &user, command).await?;
+            if std::env::var_os(UPDATE).is_some() {
+                readme = readme.replacen(
+                    &format!("$ {command}\n{says}"),
+                    &format!("$ {command}\n{shows}\n"),
+                    1,
+                );
+                continue;
+            }
             let says = without_ages(&normal(says, &namespace));
             ensure!(shows == says, "`{command}` shows\n{shows}\n\nand the README says\n{says}");
         }
+    }
+    if readme != README {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"), readme)?;
     }
     Ok(())
 }
