@@ -6,6 +6,7 @@ mod failure;
 mod hold;
 mod image;
 mod order;
+mod output;
 mod readme;
 mod soak;
 mod support;

@@ -45,9 +45,11 @@ pub(crate) struct Layout {
     pub(crate) gate: bool,
     pub(crate) pause: &'static str,
     pub(crate) deadline: u32,
+    pub(crate) weights: &'static [u32],
 }
 
-pub(crate) const RING: Layout = Layout { ring: true, gate: true, pause: "2s", deadline: 60 };
+pub(crate) const RING: Layout =
+    Layout { ring: true, gate: true, pause: "2s", deadline: 60, weights: &[10, 20, 50, 80] };
 pub(crate) const ZONE_LOCAL: Layout = Layout { ring: false, ..RING };
 
 impl Layout {
@@ -56,6 +58,7 @@ impl Layout {
             gate: self.gate,
             pause: self.pause.to_owned(),
             progress_deadline_seconds: self.deadline,
+            weights: self.weights.to_vec(),
             ..namespace.spec(image)
         };
         if self.ring { layout::ring(&spec) } else { layout::zone_local(&spec) }
