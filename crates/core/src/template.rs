@@ -170,6 +170,7 @@ pub fn runs(template: &Value, wanted: &Images) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -218,6 +219,38 @@ mod tests {
             });
             let found = difference((&plain, &zone("a")), (&changed, &zone("b")));
             assert_eq!(found.as_deref(), Some(place));
+        }
+    }
+
+    fn json_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            "[a-c-]{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-d]", inner, 0..4)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_template_never_differs_from_itself(template in json_value()) {
+            let (a, b) = (zone("a"), zone("b"));
+            prop_assert_eq!(difference((&template, &a), (&template, &b)), None);
+        }
+
+        #[test]
+        fn it_does_not_matter_which_comes_first(one in json_value(), other in json_value()) {
+            let (a, b) = (zone("a"), zone("b"));
+            let forth = difference((&one, &a), (&other, &b));
+            let back = difference((&other, &b), (&one, &a));
+            prop_assert_eq!(forth, back);
         }
     }
 

@@ -11,6 +11,8 @@ mod goal;
 mod machine;
 mod outcome;
 mod plan;
+#[cfg(test)]
+mod properties;
 mod run;
 mod settings;
 #[cfg(test)]

@@ -147,3 +147,62 @@ impl Soak {
         self.pods.contains_key(&pod.meta.uid)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::now;
+
+    #[test]
+    fn only_an_unbroken_and_watched_time_counts() {
+        let mut soak = Soak::new("v2", Duration::from_secs(20));
+        let missing = || Verdict::Halted(Unmet::NoPods);
+        let broken = || Verdict::Broken(Unmet::Weight { in_force: 10 });
+        let looks = [
+            (0, Verdict::Counting, 0),
+            (5, Verdict::Counting, 5),
+            (8, missing(), 5),
+            (12, Verdict::Counting, 5),
+            (17, Verdict::Counting, 10),
+            (40, Verdict::Counting, 10),
+            (45, Verdict::Counting, 15),
+            (46, broken(), 0),
+            (47, Verdict::Counting, 0),
+            (50, Verdict::Counting, 3),
+        ];
+        for (second, verdict, done) in looks {
+            soak.observe(verdict, now().after(Duration::from_secs(second)));
+            assert_eq!(soak.done(), Duration::from_secs(done), "at {second} s");
+        }
+        assert_eq!(soak.breaks(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_never_over_early(looks in prop::collection::vec((0..15_u64, 0..4_u8), 1..60)) {
+            let required = Duration::from_secs(30);
+            let mut soak = Soak::new("v2", required);
+            let (mut at, mut good, mut was_good) = (now(), Duration::ZERO, false);
+            for (seconds, kind) in looks {
+                at = at.after(Duration::from_secs(seconds));
+                let verdict = match kind {
+                    0 => Verdict::Halted(Unmet::NoPods),
+                    1 => Verdict::Broken(Unmet::NotPromoted),
+                    _ => Verdict::Counting,
+                };
+                let counts = verdict == Verdict::Counting;
+                if counts && was_good && seconds <= LONGEST_GAP.as_secs() {
+                    good += Duration::from_secs(seconds);
+                }
+                if kind == 1 {
+                    good = Duration::ZERO;
+                }
+                was_good = counts;
+                soak.observe(verdict, at);
+                prop_assert_eq!(soak.is_over(), counts && good >= required);
+            }
+        }
+    }
+}

@@ -175,6 +175,39 @@ mod tests {
         );
     }
 
+    proptest::proptest! {
+        /// Whatever the policy, all traffic goes somewhere, unless there is nowhere to go.
+        #[test]
+        fn shares_add_up(
+            zones in proptest::collection::vec("[abcd]", 0..9),
+            outlier in proptest::bool::ANY,
+            priority in proptest::collection::vec("(ab|bc|ca)=true", 0..3),
+            distribute in proptest::collection::btree_map("[abc]", 1..100_u32, 0..3),
+        ) {
+            let to: BTreeMap<String, u32> = distribute
+                .into_iter()
+                .map(|(zone, weight)| (format!("us-east-1/us-east-1{zone}/*"), weight))
+                .collect();
+            let entries = if to.is_empty() { json!([]) } else { json!([{"from": "*", "to": to}]) };
+            let mut policy = json!({"loadBalancer": {"localityLbSetting": {
+                "failoverPriority": priority, "distribute": entries,
+            }}});
+            if outlier {
+                policy["outlierDetection"] = json!({});
+            }
+            let policy: TrafficPolicy = serde_json::from_value(policy).unwrap();
+            let labels: Vec<Labels> = zones.iter().map(|zone| at(zone, &["ab"])).collect();
+            let endpoints: Vec<&Labels> = labels.iter().collect();
+            let shares = shares(&policy, &at("a", &[]), &endpoints);
+            let sum: f64 = shares.iter().sum();
+            let named = |zone: &String| to.contains_key(&format!("us-east-1/us-east-1{zone}/*"));
+            let nowhere = zones.is_empty() || !to.is_empty() && !zones.iter().any(named);
+            let expected = if nowhere { 0.0 } else { 1.0 };
+            proptest::prop_assert!((sum - expected).abs() < 1e-9, "{shares:?}");
+            proptest::prop_assert!(shares.iter().all(|share| *share >= 0.0));
+        }
+    }
+
     #[test]
     fn distribute_excludes_failover() {
         let only_own = json!({"localityLbSetting": {"distribute": [

@@ -31,9 +31,10 @@ async fn at_twenty(lab: &Lab, stem: &str, layout: Layout, unready: usize) -> Res
 }
 
 /// The clients of zone a leave the new version at once, although the controller would keep them.
+/// Alone in the lab, since it is about time.
 #[tokio::test]
 async fn clients_leave_within_two_seconds_with_a_stable_pod_missing() -> Result<()> {
-    let lab = Lab::connect().await?;
+    let lab = Lab::connect_alone().await?;
     let namespace = at_twenty(&lab, "short", ZONE_LOCAL, 1).await?;
     let a = zone("a");
     let load = namespace.load(&[a], 100)?;
