@@ -393,7 +393,11 @@ fn went_on(run: &Run, scene: &Scene, id: &ZoneId) -> bool {
 fn out_of_time(run: &Run, scene: &Scene, now: Moment) -> Option<Outcome> {
     let limit = run.settings().timeout;
     if limit.is_some_and(|limit| past(run.started, limit, now)) {
-        let zone = run.settings().order.iter().find(|id| has_started(run, scene, id));
+        let on_its_way = |id: &&ZoneId| {
+            let record = run.zone(id);
+            record.started.is_some() && record.verified.is_none()
+        };
+        let zone = run.settings().order.iter().find(on_its_way);
         return Some(Outcome::Stuck {
             zone: zone.cloned(),
             what: "the limit for the whole run has passed".to_owned(),
