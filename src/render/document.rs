@@ -176,6 +176,7 @@ pub fn event_document(run: &Run, event: &Event, text: Option<&str>, now: Moment)
                 .map(|awaited| words::happening::awaited(run, awaited, now))
                 .collect::<Vec<_>>(),
         }),
+        Event::NotRead(why) => json!({"type": "NotRead", "why": why}),
         Event::Ended(_) => json!({"type": "Ended"}),
     };
     document["time"] = json!(now.wall);

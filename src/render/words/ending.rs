@@ -21,11 +21,11 @@ pub fn exit(outcome: &Outcome, signal: Option<u8>) -> Exit {
     match outcome {
         Outcome::Done | Outcome::NothingToDo => Exit::Done,
         Outcome::Refused(_) | Outcome::WriteFailed { first: true, .. } => Exit::Refused,
-        Outcome::ZoneFailed { .. } => Exit::Failed,
+        Outcome::ZoneFailed { .. } | Outcome::WriteFailed { .. } => Exit::Failed,
         Outcome::Stuck { .. } => Exit::Stuck,
         Outcome::Outstanding { .. } => Exit::Outstanding,
         Outcome::Declined => Exit::Declined,
-        Outcome::LostControl(_) | Outcome::WriteFailed { .. } => Exit::LostControl,
+        Outcome::LostControl(_) => Exit::LostControl,
         Outcome::Interrupted => signal.map_or(Exit::Unexpected, Exit::Signal),
     }
 }

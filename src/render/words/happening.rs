@@ -25,6 +25,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
                 .find(|awaited| matches!(awaited, Awaited::Others { .. } | Awaited::Sync(_)))?;
             Some(self::awaited(run, others, crate::cluster::clock::now()))
         }
+        Event::NotRead(why) => Some(format!("{why}; trying again")),
         Event::Zone(_) | Event::Ended(_) => None,
     }
 }
@@ -220,7 +221,7 @@ pub fn awaited(run: &Run, awaited: &Awaited, now: Moment) -> String {
         }
         Awaited::Others { zone, obstacles } => {
             let what: Vec<String> = obstacles.iter().map(Obstacle::to_string).collect();
-            format!("zone {zone}  waiting for others: {}", what.join("; "))
+            format!("zone {zone}  cannot start yet: {}", what.join("; "))
         }
         Awaited::Sync(zone) => format!(
             "zone {zone}  waiting for {} to arrive, at most {}",

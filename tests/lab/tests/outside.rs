@@ -98,8 +98,12 @@ async fn a_failed_command_keeps_its_exit_code_and_logs() -> Result<()> {
 
 #[tokio::test]
 async fn sigterm_reaches_the_command_and_ends_the_lab() -> Result<()> {
-    let mut stopped =
-        start("trap 'touch $ZONE_LAB/log/told; exit' TERM; sleep 1000 & wait").await?;
+    let command = "trap 'touch $ZONE_LAB/log/told; exit' TERM; touch $ZONE_LAB/log/ready; \
+                   sleep 1000 & wait";
+    let mut stopped = start(command).await?;
+    let ready = stopped.run.join("log/ready");
+    zone_lab::until("the command to listen", ENDED, async || Ok(ready.exists().then_some(())))
+        .await?;
     stopped.signal(Signal::TERM)?;
     assert_eq!(stopped.code().await?, Some(143));
     stopped.is_gone().await?;

@@ -1,6 +1,8 @@
 //! Whether a zone may be started: only while every other zone is verified, or waiting and serving,
 //! or left out by name.
 
+use std::fmt;
+
 use crate::group::{Group, Zone, ZoneId};
 use crate::promote::run::Run;
 use crate::proof::{Proof, Unmet, verify};
@@ -49,7 +51,16 @@ pub struct Obstacle {
     pub unmet: Option<Unmet>,
 }
 
-/// Asks all other zones whether this one may be started.
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.unmet {
+            Some(unmet) => write!(f, "zone {}: {unmet}", self.zone),
+            None => write!(f, "zone {} is in state {}", self.zone, self.state.name()),
+        }
+    }
+}
+
+/// Asks this zone whether it is well enough to be started, and all others whether they allow it.
 ///
 /// # Errors
 /// The zones that forbid it; never empty.
@@ -60,6 +71,7 @@ pub fn clear(
     now: Moment,
 ) -> Result<Clearance, Vec<Obstacle>> {
     let (mut others, mut obstacles) = (Vec::new(), Vec::new());
+    obstacles.extend(own_obstacle(run, scene, zone, now));
     for other in run.group().others(zone) {
         match standing(run, scene, other, now) {
             Ok(standing) => others.push(standing),
@@ -67,6 +79,14 @@ pub fn clear(
         }
     }
     if obstacles.is_empty() { Ok(Clearance { zone: zone.clone(), others }) } else { Err(obstacles) }
+}
+
+/// A zone that is unwell before its update would only look worse in it.
+fn own_obstacle(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<Obstacle> {
+    let zone = run.group().zone(id)?;
+    let unmet = serving(scene, zone).err()?;
+    let state = zone_state(scene, run.group(), zone, Some(&run.zone(id).witness), now);
+    Some(Obstacle { zone: id.clone(), state, unmet: Some(unmet) })
 }
 
 fn standing(run: &Run, scene: &Scene, zone: &Zone, now: Moment) -> Result<Standing, Obstacle> {

@@ -6,26 +6,23 @@ use crate::group::ZoneId;
 use crate::promote::blocker::needs_hold;
 use crate::promote::clearance::{Obstacle, clear};
 use crate::promote::failure;
+use crate::promote::limits::out_of_time;
+use crate::promote::lost::lost_control;
 use crate::promote::run::{Run, WaitKind};
-use crate::promote::{CheckResult, Failure, Goal, LostControl, Outcome, Pauses};
-use crate::proof::{Soak, Unmet, Verdict};
-use crate::scene::{Rollout, Scene};
+use crate::promote::{CheckResult, Goal, Outcome, Pauses};
+use crate::scene::Scene;
 use crate::time::Moment;
 use crate::write::Action;
 use crate::zone::{ZoneFacts, ZoneState, zone_state};
 
 /// How long the controller may take for what it does in one reconcile.
-const CONTROLLER: Duration = Duration::from_mins(1);
+pub(super) const CONTROLLER: Duration = Duration::from_mins(1);
 /// How long the controller may leave something unnoticed before the Rollout is touched.
 const UNHEARD: Duration = Duration::from_secs(5);
 /// How long after a gate was opened it may be opened again if it is found closed.
 const OPEN_AGAIN: Duration = Duration::from_secs(10);
 /// How long a zone may lack pods, or another zone be unwell, before the run gives up waiting.
-const PATIENCE: Duration = Duration::from_mins(10);
-/// What is added to a Rollout's own deadline before its lack of progress counts as ours.
-const DEADLINE_MARGIN: Duration = Duration::from_secs(10);
-/// The controller's default for `progressDeadlineSeconds`.
-const DEFAULT_DEADLINE: Duration = Duration::from_mins(10);
+pub(super) const PATIENCE: Duration = Duration::from_mins(10);
 
 /// What a run does next.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +76,7 @@ pub(super) fn decide(run: &mut Run, scene: &Scene, now: Moment) -> Decision {
     if let Some(lost) = lost_control(run, scene, now) {
         return Decision::End(Outcome::LostControl(lost));
     }
-    if let Some(zone) = zone_to_nudge(run, now) {
+    if let Some(zone) = zone_to_nudge(run, scene, now) {
         return Decision::Act(Action::Nudge { zone });
     }
     if let Some(decision) = failure::handle(run, scene, now) {
@@ -124,7 +121,7 @@ fn in_turn(run: &Run, scene: &Scene) -> Vec<ZoneId> {
     first.chain(rest).cloned().collect()
 }
 
-fn has_started(run: &Run, scene: &Scene, id: &ZoneId) -> bool {
+pub(super) fn has_started(run: &Run, scene: &Scene, id: &ZoneId) -> bool {
     let Some(facts) = run.group().zone(id).and_then(|zone| ZoneFacts::gather(scene, zone)) else {
         return false;
     };
@@ -133,7 +130,7 @@ fn has_started(run: &Run, scene: &Scene, id: &ZoneId) -> bool {
     facts.has_started() && !waiting
 }
 
-fn state_of(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> ZoneState {
+pub(super) fn state_of(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> ZoneState {
     match run.group().zone(id) {
         Some(zone) => zone_state(scene, run.group(), zone, Some(&run.zone(id).witness), now),
         None => ZoneState::Missing,
@@ -222,10 +219,11 @@ fn start(
         Err(obstacles) => {
             let since = run.waiting(id, WaitKind::Others, now);
             // A soak that runs is no obstacle to complain about: it ends by itself.
-            let soaking = obstacles.iter().all(|obstacle| obstacle.state == ZoneState::Soaking);
-            if !soaking && past(since, PATIENCE, now) {
+            if obstacles.iter().all(|obstacle| obstacle.state == ZoneState::Soaking) {
+                run.stopped_waiting(id);
+            } else if past(since, PATIENCE, now) {
                 let what = obstacles.iter().map(Obstacle::to_string).collect::<Vec<_>>().join("; ");
-                return stuck(run, scene, Some(id), format!("other zones: {what}"));
+                return stuck(run, scene, Some(id), format!("it cannot start: {what}"));
             }
             Decision::Wait(vec![Awaited::Others { zone: id.clone(), obstacles }])
         }
@@ -233,10 +231,13 @@ fn start(
 }
 
 /// A zone in which the controller has left something unnoticed, and that was not touched lately.
-fn zone_to_nudge(run: &Run, now: Moment) -> Option<ZoneId> {
+fn zone_to_nudge(run: &Run, scene: &Scene, now: Moment) -> Option<ZoneId> {
     let unheard = |id: &&ZoneId| {
         let record = run.zone(id);
-        record.unheard.is_some_and(|since| past(since, UNHEARD, now))
+        let facts = run.group().zone(id).and_then(|zone| ZoneFacts::gather(scene, zone));
+        let still = facts.is_some_and(|facts| facts.awaits_controller());
+        still
+            && record.unheard.is_some_and(|since| past(since, UNHEARD, now))
             && record.nudged.is_none_or(|at| past(at, UNHEARD, now))
     };
     run.settings().order.iter().find(unheard).cloned()
@@ -331,156 +332,4 @@ fn zone_to_hold(run: &Run, scene: &Scene, now: Moment) -> Option<ZoneId> {
         (untouched && at_rest && needs_hold(rollout) && !run.goal().is_asked_for(zone, rollout))
             .then(|| id.clone())
     })
-}
-
-/// Whether somebody else changed what this run is about.
-fn lost_control(run: &Run, scene: &Scene, now: Moment) -> Option<LostControl> {
-    run.group()
-        .zones
-        .iter()
-        .filter(|zone| !run.settings().skipped.contains(&zone.id))
-        .find_map(|zone| lost_zone(run, scene, &zone.id, now))
-}
-
-fn lost_zone(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<LostControl> {
-    let record = run.zone(id);
-    let zone = run.group().zone(id)?;
-    let Some(rollout) = zone.rollout(scene) else {
-        let gone =
-            scene.rollouts.is_complete() && !scene.rollouts.broken.contains_key(&zone.rollout);
-        return gone.then(|| LostControl::Deleted(id.clone()));
-    };
-    let last_manager = || rollout.meta.managed_fields.last().map(|entry| entry.manager.clone());
-    if record.image_set && !run.goal().is_asked_for(zone, rollout) {
-        return Some(LostControl::Reverted { zone: id.clone(), by: last_manager() });
-    }
-    let changed = record.target.as_ref().is_some_and(|target| {
-        rollout.is_observed() && rollout.status.current_pod_hash != target.hash
-    });
-    if changed {
-        let version = crate::template::version(&rollout.spec.template);
-        return Some(LostControl::TargetChanged { zone: id.clone(), version });
-    }
-    if record.held && record.started.is_none() && !rollout.spec.paused {
-        return Some(LostControl::ReleasedElsewhere(id.clone()));
-    }
-    match state_of(run, scene, id, now) {
-        ZoneState::Aborted { message, .. } if message.is_empty() && !record.aborted => {
-            Some(LostControl::AbortedElsewhere(id.clone()))
-        }
-        ZoneState::PromotingFull => Some(LostControl::PromotedElsewhere(id.clone())),
-        _ if record.started.is_none() && went_on(run, scene, id) => {
-            Some(LostControl::PromotedElsewhere(id.clone()))
-        }
-        _ => None,
-    }
-}
-
-/// True if a zone that this run has not started is on its way, or has arrived.
-fn went_on(run: &Run, scene: &Scene, id: &ZoneId) -> bool {
-    if has_started(run, scene, id) {
-        return true;
-    }
-    let arrived = || {
-        let rollout = run.group().zone(id)?.rollout(scene)?;
-        let target = run.zone(id).target.as_ref()?;
-        Some(rollout.is_observed() && rollout.status.stable_rs == target.hash)
-    };
-    arrived().unwrap_or(false)
-}
-
-/// Whether something has taken longer than it may.
-fn out_of_time(run: &Run, scene: &Scene, now: Moment) -> Option<Outcome> {
-    let limit = run.settings().timeout;
-    if limit.is_some_and(|limit| past(run.started, limit, now)) {
-        let on_its_way = |id: &&ZoneId| {
-            let record = run.zone(id);
-            record.started.is_some() && record.verified.is_none()
-        };
-        let zone = run.settings().order.iter().find(on_its_way);
-        return Some(Outcome::Stuck {
-            zone: zone.cloned(),
-            what: "the limit for the whole run has passed".to_owned(),
-            weight: zone.and_then(|id| weight(run, scene, id)),
-        });
-    }
-    run.settings().order.iter().find_map(|id| {
-        let what = slow(run, scene, id, now)?;
-        Some(Outcome::Stuck { zone: Some(id.clone()), what, weight: weight(run, scene, id) })
-    })
-}
-
-/// What a zone that was started waits for, if it has waited for too long.
-fn slow(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<String> {
-    let record = run.zone(id);
-    let since = record.changed?;
-    let soak = record.witness.soak.as_ref();
-    if let Some(halted) = soak.and_then(Soak::halted_since)
-        && past(halted, PATIENCE, now)
-    {
-        return match soak.and_then(Soak::verdict) {
-            Some(Verdict::Halted(unmet) | Verdict::Broken(unmet)) => Some(unmet.to_string()),
-            _ => None,
-        };
-    }
-    let state = state_of(run, scene, id, now);
-    let rollout = run.group().zone(id)?.rollout(scene)?;
-    let (limit, what) = match &state {
-        ZoneState::Unobserved
-        | ZoneState::Resuming
-        | ZoneState::Retrying
-        | ZoneState::NeverReconciled => {
-            (CONTROLLER, "the Rollouts controller does not react".to_owned())
-        }
-        ZoneState::Unknown { why } => (PATIENCE, why.clone()),
-        ZoneState::TimedPause { until: Some(until), .. } if now.since(*until) >= CONTROLLER => {
-            (Duration::ZERO, "the Rollouts controller does not end a pause that is over".to_owned())
-        }
-        ZoneState::Stepping { step } => {
-            let label =
-                rollout.steps().get(*step).map_or_else(String::new, crate::scene::Step::label);
-            (progress_limit(rollout), format!("step {step} ({label}) makes no progress"))
-        }
-        ZoneState::Deploying => (progress_limit(rollout), "it is still being deployed".to_owned()),
-        ZoneState::Finishing => {
-            (progress_limit(rollout), "the new pods are not all available".to_owned())
-        }
-        _ => return None,
-    };
-    past(since, limit, now).then_some(what)
-}
-
-/// How long a step may go on without any change.
-///
-/// The controller has a deadline of its own, but cannot be relied on for it: without stable and canary
-/// Services, a ReplicaSet that is not fully available ends each reconcile before the deadline is
-/// looked at (`shouldDelayDestinationRuleUpdate` in `rollout/trafficrouting/istio/istio.go`).
-pub(super) fn progress_limit(rollout: &Rollout) -> Duration {
-    let deadline = rollout
-        .spec
-        .progress_deadline_seconds
-        .map_or(DEFAULT_DEADLINE, |seconds| Duration::from_secs(seconds.into()));
-    deadline + DEADLINE_MARGIN
-}
-
-impl std::fmt::Display for Obstacle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.unmet {
-            Some(unmet) => write!(f, "zone {}: {unmet}", self.zone),
-            None => write!(f, "zone {} is in state {}", self.zone, self.state.name()),
-        }
-    }
-}
-
-/// The failure that a soak's verdict amounts to when waiting does not mend it.
-pub(super) fn unmendable(verdict: Option<&Verdict>) -> Option<Failure> {
-    match verdict {
-        Some(Verdict::Broken(Unmet::PodFailed(trouble))) if trouble.kind.is_final() => {
-            Some(Failure::Pod(trouble.clone()))
-        }
-        Some(Verdict::Broken(unmet @ Unmet::BaseRuleShadowed { .. })) => {
-            Some(Failure::Unverified(unmet.clone()))
-        }
-        _ => None,
-    }
 }

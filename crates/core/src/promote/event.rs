@@ -26,6 +26,8 @@ pub enum Event {
         /// The turn.
         change: SoakChange,
     },
+    /// The fresh reading that a write needs failed; it is tried again.
+    NotRead(String),
     /// Something else is awaited than before.
     Waiting(Vec<Awaited>),
     /// The run is over.

@@ -1,10 +1,11 @@
 //! Zones that failed: how it is known, and what is done about it.
 
 use crate::group::ZoneId;
-use crate::promote::decide::{Awaited, Decision, past, progress_limit, unmendable, weight};
+use crate::promote::decide::{Awaited, Decision, past, weight};
+use crate::promote::limits::progress_limit;
 use crate::promote::run::{Run, WaitKind};
 use crate::promote::{CheckResult, Failure, OnFailure, Outcome};
-use crate::proof::Soak;
+use crate::proof::{Soak, Unmet, Verdict};
 use crate::scene::{Scene, Step, StepKind};
 use crate::takeback::{CONTROLLER_NEEDS, TakeBack, take_back};
 use crate::time::{Moment, format_duration};
@@ -16,10 +17,9 @@ pub(super) fn handle(run: &mut Run, scene: &Scene, now: Moment) -> Option<Decisi
     let started: Vec<ZoneId> =
         run.settings().order.iter().filter(|id| run.zone(id).started.is_some()).cloned().collect();
     for id in started {
-        if run.zone(&id).failure.is_none() {
-            run.zone_mut(&id).failure = failure_of(run, scene, &id, now);
-        }
-        if let Some(failure) = run.zone(&id).failure.clone() {
+        let known = run.zone(&id).failure.clone();
+        if let Some(failure) = known.or_else(|| failure_of(run, scene, &id, now)) {
+            run.zone_mut(&id).suspected = Some(failure.clone());
             return Some(react(run, scene, &id, &failure, now));
         }
     }
@@ -145,4 +145,17 @@ fn end(run: &Run, scene: &Scene, id: &ZoneId, failure: &Failure, taken_back: boo
         weight: weight(run, scene, id),
         taken_back,
     })
+}
+
+/// The failure that a soak's verdict amounts to when waiting does not mend it.
+fn unmendable(verdict: Option<&Verdict>) -> Option<Failure> {
+    match verdict {
+        Some(Verdict::Broken(Unmet::PodFailed(trouble))) if trouble.kind.is_final() => {
+            Some(Failure::Pod(trouble.clone()))
+        }
+        Some(Verdict::Broken(unmet @ Unmet::BaseRuleShadowed { .. })) => {
+            Some(Failure::Unverified(unmet.clone()))
+        }
+        _ => None,
+    }
 }

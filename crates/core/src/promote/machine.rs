@@ -124,10 +124,10 @@ pub fn step(run: &mut Run, input: Input, now: Moment) -> Step {
             run.see(scene, now, &mut step);
         }
         Input::Confirmed(scene) => return confirmed(run, &scene, now),
-        Input::NotConfirmed(_) => {
+        Input::NotConfirmed(why) => {
             run.phase = Phase::Watching;
-            step.wake = Some(now.after(TRY_AGAIN));
-            return step;
+            run.retry_at = Some(now.after(TRY_AGAIN));
+            step.events.push(Event::NotRead(why));
         }
         Input::Written(written) => {
             if let Some(outcome) = run.answered(written, now, &mut step) {
@@ -305,10 +305,15 @@ impl Run {
             }
             Action::Abort { .. } => record.aborted = true,
             Action::SetImage { .. }
-            | Action::Hold { .. }
             | Action::Continue { .. }
+            | Action::Hold { .. }
             | Action::TrafficToStable { .. }
             | Action::Nudge { .. } => {}
+        }
+        if matches!(action, Action::Hold { .. } | Action::Abort { .. }) && record.started.is_some()
+        {
+            // From here on there is no way back, whatever the next look shows.
+            record.failure = record.suspected.take();
         }
         record.uncertain = None;
         if let Action::Nudge { .. } = action {

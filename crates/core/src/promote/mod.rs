@@ -8,6 +8,8 @@ mod decide;
 mod event;
 mod failure;
 mod goal;
+mod limits;
+mod lost;
 mod machine;
 mod outcome;
 mod plan;

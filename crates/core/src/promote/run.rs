@@ -84,7 +84,10 @@ pub struct ZoneRun {
     /// Since when something that should end soon has lasted.
     pub(super) waiting_since: Option<(WaitKind, Moment)>,
     pub(super) check: Check,
+    /// Why it counts as failed, once something was done about that.
     pub(super) failure: Option<Failure>,
+    /// Why it seemed to have failed at the last look.
+    pub(super) suspected: Option<Failure>,
     /// The step at which a person allowed to go on.
     pub(super) pause_allowed: Option<usize>,
     /// When it last looked different from before.

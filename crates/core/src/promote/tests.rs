@@ -193,18 +193,16 @@ fn a_lost_answer_is_looked_up_in_the_cluster() {
 #[test]
 fn refused_writes_are_judged_anew_and_end_the_run_if_they_go_on() {
     let mut play = Play::at_the_gates(settings());
+    assert!(play.see().confirm);
     for refusal in 1..=5 {
-        open(&mut play);
+        assert_eq!(play.confirm(), "test-a /status/pauseConditions");
         let drift = Drift::new("the object is not as it was seen");
         let step = play.give(Input::Written(Written::Refused(drift.clone())));
-        if refusal == 5 {
+        if refusal < 5 {
+            assert!(step.confirm, "after refusal {refusal}");
+        } else {
             let lost = LostControl::Refused(zone("a"), drift);
             assert_eq!(step.end, Some(Outcome::LostControl(lost)));
-        } else {
-            assert!(step.confirm, "after refusal {refusal}");
-            let scene = play.scene();
-            play.give(Input::NotConfirmed(String::new()));
-            drop(scene);
         }
     }
 }
@@ -464,4 +462,59 @@ fn an_old_hash_beside_a_new_template_is_no_promotion() {
     let step = play.wait(4);
     assert_eq!(step.end, None);
     assert_eq!(play.run.zone(&zone("a")).target, None, "the old hash was pinned");
+}
+
+#[test]
+fn a_reading_that_fails_is_told_and_tried_again_a_little_later() {
+    let mut play = Play::at_the_gates(settings());
+    assert!(play.see().confirm);
+    let step = play.give(Input::NotConfirmed("no answer".to_owned()));
+    assert_eq!(step.events, [Event::NotRead("no answer".to_owned())]);
+    assert!(!play.see().confirm, "it was tried again at once");
+    assert!(play.wait(2).confirm);
+}
+
+#[test]
+fn a_zone_that_was_lost_for_a_moment_only_goes_on() {
+    let mut play = Play::at_the_gates(settings());
+    open(&mut play);
+    play.landed();
+    canary(&mut play.objects, "a", 10, 1);
+    assert_eq!(play.see().end, None);
+    let well = play.objects.clone();
+    for pod in 0..3 {
+        let pod = object(&mut play.objects, "Pod", &format!("test-a-v1-{pod}"));
+        pod["status"]["conditions"] = json!([{"type": "Ready", "status": "False"}]);
+    }
+    assert!(play.see().confirm, "it is to be held");
+    play.objects = well;
+    assert_eq!(play.confirm(), "nothing", "the fresh reading shows it well");
+    let step = play.wait(4);
+    assert!(!step.confirm && step.end.is_none());
+}
+
+#[test]
+fn a_zone_that_is_unwell_itself_is_not_started() {
+    let mut play = Play::at_the_gates(settings());
+    let pod = object(&mut play.objects, "Pod", "test-a-v1-0");
+    pod["status"]["conditions"] = json!([{"type": "Ready", "status": "False"}]);
+    let step = play.wait(20);
+    assert!(!step.confirm && step.end.is_none());
+}
+
+#[test]
+fn an_analysis_may_take_its_time() {
+    let mut play = Play::at_the_gates(settings());
+    for zone in ["a", "b", "c"] {
+        let rollout = object(&mut play.objects, "Rollout", &format!("test-{zone}"));
+        rollout["spec"]["strategy"]["canary"]["steps"][2] = json!({"analysis": {}});
+    }
+    open(&mut play);
+    play.landed();
+    canary(&mut play.objects, "a", 10, 1);
+    let status = &mut object(&mut play.objects, "Rollout", "test-a")["status"];
+    status["pauseConditions"] = json!([]);
+    status["controllerPause"] = json!(false);
+    let step = play.wait(3600);
+    assert_eq!(step.end, None);
 }
