@@ -479,3 +479,212 @@ fn has_early_analysis(rollout: &Rollout) -> bool {
         .zip(first_weight)
         .is_some_and(|(analysis, first)| analysis.starting_step <= first)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::group::find_groups;
+    use crate::layout::{Spec, ring};
+    use crate::promote::{OnFailure, Pauses};
+    use crate::testing::{canary, now, object, running, scene_of, spec};
+
+    fn settings(scene: &Scene) -> Settings {
+        Settings {
+            run: "r1".to_owned(),
+            order: find_groups(scene)[0].zones.iter().map(|zone| zone.id.clone()).collect(),
+            skipped: BTreeSet::new(),
+            soak: Duration::ZERO,
+            first_soak: Duration::ZERO,
+            wait_sync: Duration::ZERO,
+            hold: false,
+            freeze_autoscaler: false,
+            force: false,
+            pauses: Pauses::Stop,
+            on_failure: OnFailure::Leave,
+            timeout: None,
+            check: false,
+            stable_floor: 50,
+        }
+    }
+
+    /// What blocks a run that brings what is in flight, or the expected `myapp:v2`.
+    fn blocked(objects: &[Value], change: impl Fn(&mut Settings)) -> String {
+        let scene = scene_of(objects);
+        let group = find_groups(&scene).remove(0);
+        let mut settings = settings(&scene);
+        change(&mut settings);
+        let expected =
+            || Goal::images(&scene, &group, &["myapp:v2".to_owned()]).map(Goal::Expected).unwrap();
+        let goal = Goal::in_flight(&scene, &group).unwrap_or_else(expected);
+        let found = blockers(&scene, &group, &settings, &goal, now());
+        found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    }
+
+    fn at_the_gates() -> Vec<Value> {
+        let mut objects = running(ring(&spec()));
+        for zone in ["a", "b", "c"] {
+            canary(&mut objects, zone, 0, 0);
+        }
+        objects
+    }
+
+    fn changed(change: impl Fn(&mut Vec<Value>)) -> String {
+        let mut objects = at_the_gates();
+        change(&mut objects);
+        blocked(&objects, |_| {})
+    }
+
+    #[test]
+    fn nothing_blocks_zones_at_their_gates_or_one_on_its_way() {
+        assert_eq!(changed(|_| {}), "");
+        assert_eq!(changed(|objects| canary(objects, "b", 20, 1)), "");
+    }
+
+    #[test]
+    fn broken_layouts_block() {
+        insta::assert_snapshot!(
+            changed(|objects| {
+                for zone in ["a", "b"] {
+                    let rollout = object(objects, "Rollout", &format!("test-{zone}"));
+                    rollout["spec"]["strategy"]["canary"]["trafficRouting"]["istio"]["destinationRule"]["name"] =
+                        json!("test-a");
+                }
+            }),
+            @"the Rollouts of zones a, b share DestinationRule `test-a`: each erases the subsets of the others"
+        );
+        insta::assert_snapshot!(
+            changed(|objects| {
+                object(objects, "DestinationRule", "test-c")["spec"]["subsets"] = json!([]);
+            }),
+            @"the route of zone c leads nowhere: no DestinationRule defines subset `canary-c`"
+        );
+        insta::assert_snapshot!(
+            changed(|objects| {
+                object(objects, "DestinationRule", "test")["metadata"]["creationTimestamp"] =
+                    json!("2026-11-02T00:00:00Z");
+            }),
+            @"
+        zone a has no failover: subset `stable-a` of DestinationRule `test` is without effect, because `test-a` is older and defines it too
+        zone b has no failover: subset `stable-b` of DestinationRule `test` is without effect, because `test-b` is older and defines it too
+        zone c has no failover: subset `stable-c` of DestinationRule `test` is without effect, because `test-c` is older and defines it too
+        "
+        );
+    }
+
+    #[test]
+    fn zones_that_cannot_be_driven_block() {
+        let status = |name: &'static str, field: &'static str, value: Value| {
+            move |objects: &mut Vec<Value>| {
+                object(objects, "Rollout", name)["status"][field] = value.clone();
+            }
+        };
+        insta::assert_snapshot!(
+            changed(status("test-b", "abort", json!(true))),
+            @"zone b is aborted"
+        );
+        insta::assert_snapshot!(
+            changed(status("test-b", "promoteFull", json!(true))),
+            @"zone b is being promoted in full by somebody else"
+        );
+        insta::assert_snapshot!(
+            changed(|objects| object(objects, "Rollout", "test-c")["status"] = json!({})),
+            @"zone c was never seen by the Rollouts controller; is it running?"
+        );
+        insta::assert_snapshot!(
+            changed(|objects| {
+                let rollout = object(objects, "Rollout", "test-a");
+                rollout["spec"]["strategy"]["blueGreen"] = json!({});
+            }),
+            @"zone a is not supported: strategy blueGreen has no steps to order; only canary is driven"
+        );
+        insta::assert_snapshot!(
+            changed(|objects| {
+                object(objects, "Node", "node-c1")["status"]["conditions"][0]["status"] =
+                    json!("Unknown");
+            }),
+            @"zone c is lost: the zone's only node is not Ready"
+        );
+        insta::assert_snapshot!(
+            changed(|objects| {
+                object(objects, "Rollout", "test-b")["spec"]["replicas"] = json!(0);
+            }),
+            @"zone b is parked at 0 replicas: no pod there can prove the new version"
+        );
+    }
+
+    #[test]
+    fn zones_that_disagree_block() {
+        insta::assert_snapshot!(
+            changed(|objects| {
+                let rollout = object(objects, "Rollout", "test-c");
+                rollout["spec"]["template"]["spec"]["containers"][0]["command"] = json!(["x"]);
+            }),
+            @"zones a and c are being updated to different templates: they differ at spec.containers[0].command"
+        );
+        insta::assert_snapshot!(
+            changed(|objects| {
+                let rollout = object(objects, "Rollout", "test-b");
+                rollout["spec"]["strategy"]["canary"]["steps"][1] = json!({"setWeight": 5});
+            }),
+            @"zones a and b have different steps"
+        );
+    }
+
+    #[test]
+    fn zones_that_move_by_themselves_block() {
+        let two = changed(|objects| {
+            canary(objects, "a", 20, 1);
+            canary(objects, "c", 10, 1);
+        });
+        assert_eq!(two, "zones a, c are moving at the same time");
+        let mut objects = at_the_gates();
+        canary(&mut objects, "c", 10, 1);
+        let without_c = blocked(&objects, |settings| settings.order.truncate(2));
+        assert_eq!(without_c, "zone c is moving outside this run");
+        let ungated = running(ring(&Spec { gate: false, ..spec() }));
+        assert_eq!(
+            blocked(&ungated, |_| {}),
+            "zones a, b, c have no gate: they would all start by themselves when the version arrives"
+        );
+        assert_eq!(blocked(&ungated, |settings| settings.hold = true), "");
+    }
+
+    #[test]
+    fn specs_of_others_and_early_analyses_block() {
+        let mut owned = running(ring(&Spec { gate: false, ..spec() }));
+        object(&mut owned, "Rollout", "test-a")["metadata"]["annotations"]["argocd.argoproj.io/tracking-id"] =
+            json!("shop:x");
+        let told = blocked(&owned, |settings| settings.hold = true);
+        assert_eq!(
+            told,
+            "the spec of zone a is owned by Argo CD (argocd.argoproj.io/tracking-id: shop:x), \
+             which would put it back"
+        );
+        assert_eq!(blocked(&owned, |s| (s.hold, s.force) = (true, true)), "");
+        let early = changed(|objects| {
+            let rollout = object(objects, "Rollout", "test-b");
+            rollout["spec"]["strategy"]["canary"]["analysis"] = json!({"startingStep": 1});
+        });
+        assert_eq!(
+            early,
+            "the analysis of zone b starts before its first weight: there is nothing to measure, \
+             and no data aborts the update"
+        );
+    }
+
+    #[test]
+    fn a_zone_that_is_left_out_need_not_be_well() {
+        let mut objects = at_the_gates();
+        object(&mut objects, "Rollout", "test-b")["status"]["abort"] = json!(true);
+        let told = blocked(&objects, |settings| {
+            settings.skipped.insert(ZoneId("b".to_owned()));
+            settings.order.remove(1);
+        });
+        assert_eq!(told, "");
+    }
+}

@@ -441,6 +441,7 @@ fn a_watch_that_is_behind_a_fresh_reading_is_no_change_back() {
     pause(&mut play, "a", true);
     play.landed();
     assert_eq!(play.confirm(), "test-b /spec/paused");
+    assert_eq!(play.landed().end, None);
     let step = play.give(Input::Seen { scene: behind, continuous: true });
     assert_eq!(step.end, None);
 }
@@ -517,4 +518,34 @@ fn an_analysis_may_take_its_time() {
     status["controllerPause"] = json!(false);
     let step = play.wait(3600);
     assert_eq!(step.end, None);
+}
+
+#[test]
+fn a_zone_on_its_way_is_taken_over_from_an_interrupted_run() {
+    let mut objects = running(ring(&spec()));
+    for zone in ["a", "b", "c"] {
+        canary(&mut objects, zone, 0, 0);
+    }
+    canary(&mut objects, "b", 20, 1);
+    let mut play = Play::of(objects, settings());
+    let step = play.wait(10);
+    assert!(!step.confirm && step.end.is_none(), "{:?}", step.end);
+    // Its gate may have been opened only just now.
+    let status = &mut object(&mut play.objects, "Rollout", "test-b")["status"];
+    status["currentStepIndex"] = json!(0);
+    status["pauseConditions"] = json!([]);
+    let mut play = Play::of(play.objects, settings());
+    let step = play.wait(4);
+    assert!(!step.confirm && step.end.is_none(), "{:?}", step.end);
+}
+
+#[test]
+fn a_pause_is_not_ended_while_the_rollout_is_still_being_written() {
+    let mut play = Play::at_the_gates(settings());
+    play.see();
+    play.give(Input::NotConfirmed(String::new()));
+    play.now = play.now.after(Duration::from_secs(5));
+    object(&mut play.objects, "Rollout", "test-a")["metadata"]["resourceVersion"] = json!("8");
+    assert!(!play.see().confirm, "it was written a moment ago");
+    assert!(play.wait(2).confirm);
 }

@@ -327,3 +327,134 @@ fn worst(unmet: Vec<Unmet>) -> Verdict {
         None => Verdict::Halted(halting.into_iter().next().unwrap_or(Unmet::NoRollout)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::group::find_groups;
+    use crate::layout::{ring, zone_local};
+    use crate::testing::{canary, now, object, promoted, running, scene_of, set_weight, spec};
+
+    /// Zone a after its promotion to `v2`.
+    fn after_promotion(layout: Vec<Value>) -> Vec<Value> {
+        let mut objects = running(layout);
+        canary(&mut objects, "a", 80, 3);
+        promoted(&mut objects, "a");
+        objects
+    }
+
+    fn verified(objects: &[Value]) -> String {
+        let scene = scene_of(objects);
+        let group = find_groups(&scene).remove(0);
+        let target = Target { hash: "v2".to_owned(), replicas: 3, healthy_seen: false };
+        match verify(&scene, &group.zones[0], &target) {
+            Ok(proof) => format!("zone {} is proven on {}", proof.zone(), proof.hash()),
+            Err(unmet) => unmet.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+        }
+    }
+
+    fn changed(change: impl Fn(&mut Vec<Value>)) -> String {
+        let mut objects = after_promotion(ring(&spec()));
+        change(&mut objects);
+        verified(&objects)
+    }
+
+    #[test]
+    fn a_promoted_zone_is_proven_in_each_layout() {
+        let proven = "zone a is proven on v2";
+        assert_eq!(verified(&after_promotion(ring(&spec()))), proven);
+        assert_eq!(verified(&after_promotion(zone_local(&spec()))), proven);
+    }
+
+    #[test]
+    fn each_thing_that_is_missing_is_named() {
+        let not_ready = json!([{"type": "Ready", "status": "False"}]);
+        insta::assert_snapshot!(
+            changed(|objects| {
+                object(objects, "Pod", "test-a-v2-0")["status"]["conditions"] = not_ready.clone();
+            }),
+            @"2 of 3 pods are Ready; pod `test-a-v2-0` is not Ready (condition Ready is False)"
+        );
+        insta::assert_snapshot!(
+            changed(|objects| set_weight(objects, "a", 100)),
+            @"the VirtualService gives the canary 100 %"
+        );
+        insta::assert_snapshot!(
+            changed(|objects| {
+                let status = &mut object(objects, "Rollout", "test-a")["status"];
+                status["phase"] = json!("Progressing");
+                status["message"] = json!("more replicas need to be updated");
+            }),
+            @"the controller calls it Progressing (more replicas need to be updated)"
+        );
+        insta::assert_snapshot!(
+            changed(|objects| {
+                object(objects, "Rollout", "test-a")["spec"]["replicas"] = json!(0);
+            }),
+            @"it wants no pods, so nothing can be proven"
+        );
+        insta::assert_snapshot!(
+            changed(|objects| objects.retain(|object| object["kind"] != "VirtualService")),
+            @"VirtualService `test` is missing"
+        );
+        insta::assert_snapshot!(
+            changed(|objects| {
+                let status = &mut object(objects, "Rollout", "test-a")["status"];
+                status["stableRS"] = json!("v1");
+            }),
+            @"the new version is not stable yet"
+        );
+    }
+
+    #[test]
+    fn traffic_has_to_reach_the_new_pods_and_no_old_ones() {
+        let old_pod = |objects: &mut Vec<Value>| {
+            let template = object(objects, "Rollout", "test-a")["spec"]["template"].clone();
+            objects.push(crate::testing::pod("a", "v1", 7, &template, "stable"));
+        };
+        insta::assert_snapshot!(
+            changed(old_pod),
+            @"its route still reaches old pods: `test-a-v1-7`"
+        );
+        insta::assert_snapshot!(
+            changed(|objects| {
+                let pod = object(objects, "Pod", "test-a-v2-1");
+                pod["metadata"]["labels"]["zone-rollout.io/role"] = json!("canary");
+            }),
+            @"its route does not reach `test-a-v2-1`"
+        );
+        let mut local = after_promotion(zone_local(&spec()));
+        let subsets = &mut object(&mut local, "DestinationRule", "test-a")["spec"]["subsets"];
+        subsets[0]["labels"]["rollouts-pod-template-hash"] = json!("v1");
+        insta::assert_snapshot!(
+            verified(&local),
+            @"100 % of its clients' requests reach no pod"
+        );
+    }
+
+    #[test]
+    fn a_base_rule_that_is_younger_is_no_failover() {
+        insta::assert_snapshot!(
+            changed(|objects| {
+                object(objects, "DestinationRule", "test")["metadata"]["creationTimestamp"] =
+                    json!("2026-11-02T00:00:00Z");
+            }),
+            @"subset `stable-a` of DestinationRule `test` is without effect: `test-a` is older, so there is no failover"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_proves_nothing() {
+        let mut scene = scene_of(&after_promotion(ring(&spec())));
+        let group = find_groups(&scene).remove(0);
+        let target = Target { hash: "v2".to_owned(), replicas: 3, healthy_seen: false };
+        scene.services.coverage = Coverage::Forbidden;
+        let unmet = verify(&scene, &group.zones[0], &target).unwrap_err();
+        assert_eq!(unmet[0].to_string(), "services cannot be read (not permitted)");
+        scene.services.coverage = Coverage::Complete(now());
+        scene.nodes.coverage = Coverage::Forbidden;
+        assert!(verify(&scene, &group.zones[0], &target).is_ok(), "nodes only tell why");
+    }
+}
