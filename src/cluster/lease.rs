@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 
+use super::Leases;
 use super::connect::KubeCluster;
 use super::explain;
 use crate::error::Error;
@@ -46,8 +47,8 @@ pub struct LeaseState {
     transitions: i32,
 }
 
-impl KubeCluster {
-    pub(super) fn read_lease<'a>(
+impl Leases for KubeCluster {
+    fn lease<'a>(
         &'a self,
         namespace: &'a str,
         name: &'a str,
@@ -62,7 +63,7 @@ impl KubeCluster {
         })
     }
 
-    pub(super) fn write_lease<'a>(
+    fn put_lease<'a>(
         &'a self,
         namespace: &'a str,
         name: &'a str,
@@ -86,7 +87,9 @@ impl KubeCluster {
             }
         })
     }
+}
 
+impl KubeCluster {
     fn leases(&self, namespace: &str) -> Api<Lease> {
         Api::namespaced(self.client.clone(), namespace)
     }

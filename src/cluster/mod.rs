@@ -101,23 +101,3 @@ impl Cluster for KubeCluster {
         self.missing(namespace, permissions)
     }
 }
-
-impl Leases for KubeCluster {
-    fn lease<'a>(
-        &'a self,
-        namespace: &'a str,
-        name: &'a str,
-    ) -> BoxFuture<'a, Result<Option<LeaseState>, Error>> {
-        self.read_lease(namespace, name)
-    }
-
-    fn put_lease<'a>(
-        &'a self,
-        namespace: &'a str,
-        name: &'a str,
-        over: Option<&'a LeaseState>,
-        holder: Option<&'a Holder>,
-    ) -> BoxFuture<'a, Result<bool, Error>> {
-        self.write_lease(namespace, name, over, holder)
-    }
-}

@@ -4,9 +4,12 @@
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::group::ZoneId;
 use crate::layout::{Spec, SpecZone};
+use crate::promote::{OnFailure, Pauses, Settings};
 use crate::scene::{Coverage, Key, Kind, Meta, Origin, Scene};
 use crate::time::Moment;
 
@@ -253,4 +256,24 @@ pub(crate) fn set_weight(objects: &mut [Value], zone: &str, weight: u32) {
     let route = routes.find(|route| route["name"] == name).unwrap();
     route["route"][0]["weight"] = json!(100 - weight);
     route["route"][1]["weight"] = json!(weight);
+}
+
+/// A promotion of all three zones that only uses what it has to.
+pub(crate) fn settings() -> Settings {
+    Settings {
+        run: "r1".to_owned(),
+        order: ["a", "b", "c"].map(|zone| ZoneId(zone.to_owned())).to_vec(),
+        skipped: BTreeSet::new(),
+        soak: Duration::from_secs(20),
+        first_soak: Duration::from_secs(30),
+        wait_sync: Duration::from_mins(15),
+        hold: false,
+        freeze_autoscaler: false,
+        force: false,
+        pauses: Pauses::Stop,
+        on_failure: OnFailure::Leave,
+        timeout: None,
+        check: false,
+        stable_floor: 50,
+    }
 }

@@ -1,6 +1,5 @@
 //! What holds for the machine whatever it is shown, in whatever order.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,10 +7,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::group::{ZoneId, find_groups};
+use crate::group::find_groups;
 use crate::layout::ring;
 use crate::scene::Scene;
-use crate::testing::{canary, now, object, promoted, running, scene_of, set_weight, spec};
+use crate::testing::{
+    canary, now, object, promoted, running, scene_of, set_weight, settings, spec,
+};
 use crate::write::Written;
 
 /// What a zone may look like.
@@ -107,20 +108,11 @@ fn run() -> Run {
     let group = find_groups(&at_gates).remove(0);
     let goal = Goal::in_flight(&at_gates, &group).unwrap();
     let settings = Settings {
-        run: "r1".to_owned(),
-        order: ["a", "b", "c"].map(|zone| ZoneId(zone.to_owned())).to_vec(),
-        skipped: BTreeSet::new(),
         soak: Duration::from_secs(4),
         first_soak: Duration::from_secs(4),
-        wait_sync: Duration::from_mins(15),
-        hold: false,
-        freeze_autoscaler: false,
-        force: false,
         pauses: Pauses::Open,
         on_failure: OnFailure::AbortZone,
-        timeout: None,
-        check: false,
-        stable_floor: 50,
+        ..settings()
     };
     Run::new(settings, group, goal, now())
 }

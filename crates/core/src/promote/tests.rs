@@ -1,6 +1,5 @@
 //! The machine, played by hand: what is seen goes in, what it wants comes out.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,9 @@ use super::*;
 use crate::group::{ZoneId, find_groups};
 use crate::layout::ring;
 use crate::scene::Scene;
-use crate::testing::{canary, now, object, promoted, running, scene_of, set_weight, spec};
+use crate::testing::{
+    canary, now, object, promoted, running, scene_of, set_weight, settings, spec,
+};
 use crate::time::Moment;
 use crate::write::{Action, Drift, Written};
 
@@ -23,25 +24,6 @@ struct Play {
 
 fn zone(short: &str) -> ZoneId {
     ZoneId(short.to_owned())
-}
-
-fn settings() -> Settings {
-    Settings {
-        run: "r1".to_owned(),
-        order: ["a", "b", "c"].map(zone).to_vec(),
-        skipped: BTreeSet::new(),
-        soak: Duration::from_secs(20),
-        first_soak: Duration::from_secs(30),
-        wait_sync: Duration::from_mins(15),
-        hold: false,
-        freeze_autoscaler: false,
-        force: false,
-        pauses: Pauses::Stop,
-        on_failure: OnFailure::Leave,
-        timeout: None,
-        check: false,
-        stable_floor: 50,
-    }
 }
 
 impl Play {

@@ -1,0 +1,12 @@
+//! Machine-readable documents. Their shape is a contract: fields are added, never changed.
+
+mod abort;
+mod promotion;
+mod status;
+
+pub use abort::{AbortDocument, abort};
+pub use promotion::{ResultDocument, event_document, question, result};
+pub use status::{StatusDocument, status};
+
+/// `apiVersion` of all documents.
+pub const API_VERSION: &str = "zone-rollout.io/v1alpha1";
