@@ -16,6 +16,8 @@ phase() {
 
 phase "format" cargo fmt --all -- --check
 phase "lints" cargo clippy --quiet --workspace --all-targets -- -D warnings
+# The crates of other systems, too: without them the licences cannot be read offline.
+phase "fetching" cargo fetch --quiet --locked
 phase "dependencies" cargo deny --offline --log-level error check bans licenses sources
 phase "unit, property and command-line tests" cargo test --quiet
 phase "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps
