@@ -4,6 +4,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use secrecy::SecretString;
+
+use super::values;
 
 /// How to reach the cluster.
 #[derive(Debug, Clone, Default, Args)]
@@ -44,7 +47,13 @@ pub struct Connection {
     pub client_key: Option<PathBuf>,
     /// Bearer token
     #[arg(long, global = true, value_name = "TOKEN", hide_short_help = true)]
-    pub token: Option<String>,
+    pub token: Option<SecretString>,
+    /// Name for basic authentication
+    #[arg(long, global = true, value_name = "NAME", hide = true)]
+    pub username: Option<String>,
+    /// Password for basic authentication
+    #[arg(long, global = true, value_name = "PASSWORD", hide = true)]
+    pub password: Option<SecretString>,
     /// User to impersonate
     #[arg(long = "as", global = true, value_name = "NAME", hide_short_help = true)]
     pub impersonate: Option<String>,
@@ -54,10 +63,33 @@ pub struct Connection {
     /// UID to impersonate
     #[arg(long = "as-uid", global = true, value_name = "UID", hide_short_help = true)]
     pub impersonate_uid: Option<String>,
+    /// Extra field of the user to impersonate, KEY=VALUE; may be repeated
+    #[arg(
+        long = "as-user-extra",
+        global = true,
+        value_name = "KEY=VALUE",
+        value_parser = values::pair,
+        hide_short_help = true
+    )]
+    pub impersonate_extra: Vec<(String, String)>,
     /// Limit for one request, such as 10s; 0 means none
     #[arg(long, global = true, value_name = "DURATION", hide_short_help = true)]
     pub request_timeout: Option<String>,
     /// Do not ask for compressed answers
     #[arg(long, global = true, hide_short_help = true)]
     pub disable_compression: bool,
+    /// Accepted for kubectl's sake: nothing is cached
+    #[arg(long, global = true, value_name = "DIR", hide = true)]
+    pub cache_dir: Option<PathBuf>,
+    /// What to say about requests: 6 and above shows each one
+    #[arg(
+        short,
+        long = "v",
+        global = true,
+        value_name = "LEVEL",
+        default_value_t = 0,
+        hide_default_value = true,
+        hide_short_help = true
+    )]
+    pub verbosity: u8,
 }

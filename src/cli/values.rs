@@ -4,6 +4,17 @@ use std::time::Duration;
 
 use zone_rollout_core::time::parse_duration;
 
+/// `KEY=VALUE`.
+///
+/// # Errors
+/// A sentence for people.
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err(format!("`{text}` is not KEY=VALUE")),
+    }
+}
+
 /// A duration as Go and kubectl write it: `90s`, `5m`, `1h30m`; bare numbers are seconds.
 ///
 /// # Errors

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
+use futures::TryFutureExt;
 use futures::future::BoxFuture;
-use futures::join;
+use futures::try_join;
 use kube::Api;
 use kube::api::ListParams;
 use serde::de::DeserializeOwned;
-use zone_rollout_core::scene::{Coverage, Kind, Origin, Scene};
+use zone_rollout_core::scene::{Autoscaler, Coverage, Kind, Origin, Scene};
 
 use super::connect::KubeCluster;
-use super::explain::{self, Fate};
+use super::explain;
 use super::item::Item;
 use super::kinds::{
     AUTOSCALERS, DESTINATION_RULES, KindInfo, NODES, PODS, REPLICA_SETS, ROLLOUTS, SERVICES,
@@ -26,37 +27,54 @@ const PAGE: u32 = 500;
 /// How often a read is tried.
 const TRIES: usize = 4;
 
+/// Why a scene could not be read.
+struct Unread {
+    what: String,
+    error: kube::Error,
+}
+
 impl KubeCluster {
+    /// Reads a scene. A server that turned a request away, or an answer that was lost, is tried
+    /// again a few times, and said; everything else is for the caller to judge.
     pub(super) fn read_scene<'a>(&'a self, want: &'a Want) -> BoxFuture<'a, Result<Scene, Error>> {
-        Box::pin(async move {
-            let selector = want.selector.as_deref();
-            let (rollouts, replica_sets, pods, nodes, services, routes, rules, autoscalers) = join!(
-                self.kind(want, &ROLLOUTS, selector),
-                self.kind(want, &REPLICA_SETS, None),
-                self.kind(want, &PODS, None),
-                self.kind(want, &NODES, None),
-                self.kind(want, &SERVICES, None),
-                self.kind(want, &VIRTUAL_SERVICES, None),
-                self.kind(want, &DESTINATION_RULES, None),
-                self.autoscalers(want),
-            );
-            Ok(Scene {
-                rollouts: rollouts?,
-                replica_sets: replica_sets?,
-                pods: pods?,
-                nodes: nodes?,
-                services: services?,
-                routes: routes?,
-                rules: rules?,
-                autoscalers: autoscalers?,
-            })
-        })
+        let policy = ExponentialBuilder::default()
+            .with_min_delay(Duration::from_millis(500))
+            .with_max_delay(Duration::from_secs(3))
+            .with_max_times(TRIES - 1);
+        let read = move || self.try_read(want);
+        let tried = read
+            .retry(policy)
+            .when(|unread| explain::is_passing(&unread.error))
+            .adjust(|unread, delay| Some(explain::retry_after(&unread.error).max(delay?)))
+            .notify(|unread, delay| {
+                self.voice.note(&format!(
+                    "warning: cannot {}: {}; trying again in {:.1}s",
+                    unread.what,
+                    explain::reason(&unread.error),
+                    delay.as_secs_f32()
+                ));
+            });
+        Box::pin(
+            tried.map_err(|unread| explain::request(&self.server, &unread.what, &unread.error)),
+        )
     }
 
-    async fn autoscalers(
-        &self,
-        want: &Want,
-    ) -> Result<Kind<zone_rollout_core::scene::Autoscaler>, Error> {
+    async fn try_read(&self, want: &Want) -> Result<Scene, Unread> {
+        let selector = want.selector.as_deref();
+        let (rollouts, replica_sets, pods, nodes, services, routes, rules, autoscalers) = try_join!(
+            self.kind(want, &ROLLOUTS, selector),
+            self.kind(want, &REPLICA_SETS, None),
+            self.kind(want, &PODS, None),
+            self.kind(want, &NODES, None),
+            self.kind(want, &SERVICES, None),
+            self.kind(want, &VIRTUAL_SERVICES, None),
+            self.kind(want, &DESTINATION_RULES, None),
+            self.autoscalers(want),
+        )?;
+        Ok(Scene { rollouts, replica_sets, pods, nodes, services, routes, rules, autoscalers })
+    }
+
+    async fn autoscalers(&self, want: &Want) -> Result<Kind<Autoscaler>, Unread> {
         if want.autoscalers {
             self.kind(want, &AUTOSCALERS, None).await
         } else {
@@ -70,24 +88,12 @@ impl KubeCluster {
         want: &Want,
         info: &KindInfo,
         selector: Option<&str>,
-    ) -> Result<Kind<T>, Error> {
-        let read = || async { self.list_served::<T>(want, info, selector).await };
-        let policy = ExponentialBuilder::default()
-            .with_min_delay(Duration::from_millis(200))
-            .with_max_delay(Duration::from_secs(3))
-            .with_max_times(TRIES - 1)
-            .with_jitter();
-        let passing = |error: &kube::Error| {
-            matches!(explain::fate(error), Fate::NotSent | Fate::TurnedAway | Fate::Lost)
-                && !matches!(error, kube::Error::Auth(_) | kube::Error::SerdeError(_))
-        };
-        match read.retry(policy).when(passing).await {
+    ) -> Result<Kind<T>, Unread> {
+        match self.list_served::<T>(want, info, selector).await {
             Ok(items) => Ok(complete(items)),
             Err(kube::Error::Api(status)) if status.code == 403 => Ok(empty(Coverage::Forbidden)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(empty(Coverage::KindAbsent)),
-            Err(error) => {
-                Err(explain::request(&self.server, &format!("list {}", info.plural), &error))
-            }
+            Err(error) => Err(Unread { what: format!("list {}", info.plural), error }),
         }
     }
 
@@ -171,8 +177,8 @@ impl KubeCluster {
         match self.timeout {
             None => request.await,
             Some(limit) => tokio::time::timeout(limit, request).await.unwrap_or_else(|_| {
-                let seconds = limit.as_secs();
-                Err(kube::Error::Service(format!("no answer within {seconds}s").into()))
+                let late = Error::unexpected(format!("no answer within {}s", limit.as_secs()));
+                Err(kube::Error::Service(late.into()))
             }),
         }
     }

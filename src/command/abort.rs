@@ -12,6 +12,7 @@ use zone_rollout_core::zone::ZoneFacts;
 use super::{Cluster, Context};
 use crate::cli::{AbortArgs, AbortOutput};
 use crate::cluster::{Want, clock};
+use crate::driver::Signals;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::{Io, document, words::recalled};
@@ -32,7 +33,9 @@ pub(super) async fn run(
         return Ok(Exit::Done);
     }
     let recall = Recall::new(zones, args.stable_floor, args.force_weights);
-    let mut aborting = Aborting { context, want, group, recall, troubles: BTreeMap::new() };
+    let signals = Signals::listen()?;
+    let mut aborting =
+        Aborting { context, want, group, recall, troubles: BTreeMap::new(), signals };
     let limit = tokio::time::sleep(args.timeout);
     tokio::select! {
         () = aborting.all(scene, io) => {}
@@ -103,10 +106,12 @@ struct Aborting<'a> {
     recall: Recall,
     /// Writes that could not be done, by zone.
     troubles: BTreeMap<ZoneId, String>,
+    signals: Signals,
 }
 
 impl Aborting<'_> {
-    /// Goes on until every zone has ended, or cannot be written.
+    /// Goes on until every zone has ended, or cannot be written, or a signal comes. A signal cuts a
+    /// write off only the second time.
     async fn all(&mut self, first: Scene, io: &mut Io) {
         let mut scene = first;
         let mut refusals = 0;
@@ -115,8 +120,7 @@ impl Aborting<'_> {
             // Writes are judged on what was read for the purpose, never on what a watch said.
             while let Some(action) = self.recall.next(&scene, &self.group, clock::now()) {
                 let zone = action.zone().clone();
-                let written = self.write(&action, &scene).await;
-                match written {
+                match self.write(&action, &scene).await {
                     Written::Landed { .. } => {
                         self.recall.landed(&action, &scene, &self.group);
                         io.note(&recalled::wrote(&action));
@@ -130,6 +134,9 @@ impl Aborting<'_> {
                         self.troubles.insert(zone, recalled::failure(&failed));
                         return;
                     }
+                }
+                if self.signals.seen().is_some() {
+                    return;
                 }
                 if let Some(fresh) = self.read(io).await {
                     scene = fresh;
@@ -146,6 +153,7 @@ impl Aborting<'_> {
                     }
                 }
                 () = again => {}
+                _ = self.signals.next() => return,
             }
             if let Some(fresh) = self.read(io).await {
                 scene = fresh;
@@ -153,10 +161,14 @@ impl Aborting<'_> {
         }
     }
 
-    async fn write(&self, action: &Action, scene: &Scene) -> Written {
-        match compile(action, scene, &self.group) {
-            Ok(write) => self.context.cluster.write(&write).await,
-            Err(drift) => Written::Refused(drift),
+    async fn write(&mut self, action: &Action, scene: &Scene) -> Written {
+        let write = match compile(action, scene, &self.group) {
+            Ok(write) => write,
+            Err(drift) => return Written::Refused(drift),
+        };
+        tokio::select! {
+            written = self.context.cluster.write(&write) => written,
+            () = self.signals.second() => Written::Unknown("interrupted".to_owned()),
         }
     }
 
@@ -191,7 +203,11 @@ impl Aborting<'_> {
             )
         };
         let all = self.recall.ends().all(|(_, end)| seen(end));
-        let exit = if all { Exit::Done } else { Exit::Failed };
+        let exit = match self.signals.seen() {
+            _ if all => Exit::Done,
+            None => Exit::Failed,
+            Some(signal) => Exit::Signal(signal),
+        };
         match args.output {
             AbortOutput::Text => {
                 for told in &told {

@@ -31,7 +31,10 @@ pub(crate) async fn run(cli: Cli, io: &mut Io) -> Result<Exit, Error> {
         io.result(&format!("kubectl-zone_rollout {}", env!("CARGO_PKG_VERSION")));
         return Ok(Exit::Done);
     }
-    let cluster = connect(&cli.connection).await?;
+    if cli.connection.verbosity > 0 {
+        io.keep_lines();
+    }
+    let cluster = connect(&cli.connection, io.voice()).await?;
     let context = Context {
         namespace: cluster.default_namespace().to_owned(),
         cluster: &cluster,

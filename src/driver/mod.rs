@@ -128,7 +128,7 @@ impl<C: Cluster + crate::cluster::Leases> Driver<'_, C> {
                 (Ok(Keeping::Ours), Ok(scene)) => Input::Confirmed(Arc::new(scene)),
                 (Err(error), _) | (_, Err(error)) => Input::NotConfirmed(error.one_line()),
             },
-            () = self.signals.second() => Input::Stop(StopLevel::Now),
+            level = self.signals.next() => Input::Stop(level),
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the surroundings can show, decided once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -79,10 +80,28 @@ fn console_width() -> Option<u16> {
     comfy_table::Table::new().width()
 }
 
+/// Standard error, shared by all that have something to say on the way.
+#[derive(Clone)]
+pub struct Voice {
+    err: Arc<Mutex<Box<dyn Write + Send>>>,
+}
+
+impl Voice {
+    /// Prints something said on the way. There is nowhere to report that this failed.
+    pub fn note(&self, text: &str) {
+        self.print(&format!("{text}\n"));
+    }
+
+    fn print(&self, text: &str) {
+        let mut err = self.err.lock().unwrap_or_else(PoisonError::into_inner);
+        let _unreported = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+    }
+}
+
 /// The two outputs of the program.
 pub struct Io {
     out: Box<dyn Write + Send>,
-    err: Box<dyn Write + Send>,
+    voice: Voice,
     terminal: Terminal,
     out_closed: bool,
 }
@@ -95,12 +114,22 @@ impl Io {
 
     /// Others, for tests.
     pub fn new(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>, terminal: Terminal) -> Self {
-        Self { out, err, terminal, out_closed: false }
+        Self { out, voice: Voice { err: Arc::new(Mutex::new(err)) }, terminal, out_closed: false }
     }
 
     /// What the surroundings can show.
     pub fn terminal(&self) -> Terminal {
         self.terminal
+    }
+
+    /// Lines that change are replaced by plain ones, for output that others write between them.
+    pub fn keep_lines(&mut self) {
+        self.terminal.live = false;
+    }
+
+    /// Standard error, for those who cannot have the whole.
+    pub fn voice(&self) -> Voice {
+        self.voice.clone()
     }
 
     /// Prints a result. A reader that has gone away is remembered, not an error.
@@ -116,14 +145,14 @@ impl Io {
         self.out_closed |= written.is_err();
     }
 
-    /// Prints something said on the way. There is nowhere to report that this failed.
+    /// Prints something said on the way.
     pub fn note(&mut self, text: &str) {
-        let _unreported = writeln!(self.err, "{text}").and_then(|()| self.err.flush());
+        self.voice.note(text);
     }
 
     /// Asks without a line break, before an answer is read.
     pub fn prompt(&mut self, text: &str) {
-        let _unreported = write!(self.err, "{text}").and_then(|()| self.err.flush());
+        self.voice.print(text);
     }
 
     /// True once nobody reads standard output any more.

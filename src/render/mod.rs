@@ -9,5 +9,5 @@ mod table;
 pub mod view;
 pub mod words;
 
-pub use io::{Io, Terminal};
+pub use io::{Io, Terminal, Voice};
 pub use view::{GroupView, ZoneView};

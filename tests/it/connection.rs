@@ -1,28 +1,88 @@
-//! What is wrong with a kubeconfig, said without showing what is in it.
+//! How the program connects, case by case, and what it says when it cannot. Nothing it prints, at any
+//! verbosity, contains a credential.
 
+use std::fmt::Write;
 use std::fs;
+
+use zone_stub::{Bench, Invocation, SECRET, cases};
 
 use crate::support::{program, shown};
 
-const SECRET: &str = "SUPERSECRETTOKEN";
+/// Runs `status` as a case wants it; exit code, standard output and standard error.
+fn status(bench: &Bench, invocation: &Invocation, more: &[&str]) -> (Option<i32>, String) {
+    let mut command = program(bench.home());
+    command.arg("status").args(&invocation.flags).args(more).env("PATH", "/usr/bin:/bin");
+    command.envs(invocation.environment.iter().map(|(name, value)| (name, value)));
+    let output = command.output().expect("the program runs");
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(text).expect("output is UTF-8"))
+}
 
-fn kubeconfig(server: &str) -> String {
-    format!(
-        r#"apiVersion: v1
-kind: Config
-current-context: lab
-contexts:
-- name: lab
-  context: {{cluster: lab, user: me}}
-clusters:
-- name: lab
-  cluster: {{server: "{server}"}}
-users:
-- name: me
-  user:
-    token: {SECRET}
-"#
-    )
+/// What differs from run to run is left out.
+fn normal(text: &str, bench: &Bench) -> String {
+    let address = bench.url();
+    let address = address.trim_start_matches("https://").trim_start_matches("http://");
+    text.replace(&bench.home().display().to_string(), "HOME")
+        .replace(&bench.named_url(), "https://NAME")
+        .replace(address, "ADDRESS")
+}
+
+#[test]
+fn every_way_to_connect() {
+    let mut told = String::new();
+    for case in cases() {
+        let (name, (bench, invocation)) = (case.name, case.set_up_now());
+        let (code, text) = status(&bench, &invocation, &[]);
+        let observed = bench.observed(code);
+        assert!(!text.contains(SECRET), "{name}: {text}");
+        writeln!(told, "{name}\n    {observed}").unwrap();
+        if code != Some(0) {
+            for line in normal(&text, &bench).lines() {
+                writeln!(told, "    | {line}").unwrap();
+            }
+        }
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn no_verbosity_shows_a_credential() {
+    for case in cases() {
+        let (name, (bench, invocation)) = (case.name, case.set_up_now());
+        let (_, text) = status(&bench, &invocation, &["-v", "10"]);
+        assert!(!text.contains(SECRET), "{name}: {text}");
+    }
+}
+
+#[test]
+fn requests_are_shown_if_they_are_asked_for() {
+    let (bench, invocation) = cases()[0].set_up_now();
+    let (_, text) = status(&bench, &invocation, &["-v=6"]);
+    let wanted = "GET /apis/argoproj.io/v1alpha1/namespaces/default/rollouts?&limit=500 200 OK in ";
+    assert!(text.contains(wanted), "{text}");
+}
+
+#[test]
+fn requests_name_this_tool_and_ask_for_compression() {
+    let (bench, invocation) = cases()[0].set_up_now();
+    let (code, _) = status(&bench, &invocation, &[]);
+    let observed = bench.observed(code);
+    let agent = format!("kubectl-zone_rollout/{} (linux/", env!("CARGO_PKG_VERSION"));
+    assert!(observed.agent.starts_with(&agent), "{}", observed.agent);
+    assert_eq!(observed.encoding, "gzip");
+    assert_eq!(observed.requests, 7);
+    let (bench, invocation) = cases()[0].set_up_now();
+    let (code, _) = status(&bench, &invocation, &["--disable-compression"]);
+    assert_eq!(bench.observed(code).encoding, "");
+}
+
+#[test]
+fn what_is_tried_again_is_said() {
+    let busy = cases().into_iter().find(|case| case.name == "the server answers 503").unwrap();
+    let (bench, invocation) = busy.set_up_now();
+    let (code, text) = status(&bench, &invocation, &[]);
+    assert_eq!(code, Some(1));
+    assert_eq!(text.matches("trying again").count(), 3, "{text}");
 }
 
 #[test]
@@ -40,66 +100,31 @@ fn no_kubeconfig() {
 
 #[test]
 fn a_broken_kubeconfig_shows_its_place_and_not_its_secrets() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("config");
-    for broken in [
-        kubeconfig("https://127.0.0.1:1") + "  broken: [",
-        kubeconfig("https://127.0.0.1:1").replace("user: me", "user: [me]"),
-    ] {
+    let (bench, invocation) = cases()[0].set_up_now();
+    let path = bench.path("config");
+    let good = fs::read_to_string(&path).unwrap();
+    for broken in
+        [good.clone() + "  broken: [", good.replace("\"name\": \"main\"", "\"name\": [7]")]
+    {
         fs::write(&path, broken).unwrap();
-        let text = shown(program(home.path()).arg("status").arg("--kubeconfig").arg(&path));
-        assert!(text.starts_with("exit 1\n"), "{text}");
-        assert!(text.contains("it is not a kubeconfig (line "), "{text}");
-        assert!(!text.contains(SECRET), "{text}");
+        for more in [&[][..], &["--kubeconfig", path.to_str().unwrap()]] {
+            let (code, text) = status(&bench, &invocation, more);
+            assert_eq!(code, Some(1), "{text}");
+            assert!(text.contains("it is not a kubeconfig (line "), "{text}");
+            assert!(!text.contains(SECRET), "{text}");
+        }
     }
 }
 
 #[test]
 fn an_unknown_context_lists_the_known_ones() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("config");
-    fs::write(&path, kubeconfig("https://127.0.0.1:1")).unwrap();
-    let mut command = program(home.path());
-    command.args(["status", "--context", "production"]).env("KUBECONFIG", &path);
-    insta::assert_snapshot!(shown(&mut command), @r"
-    exit 1
-    ---
+    let (bench, invocation) = cases()[0].set_up_now();
+    let (code, text) = status(&bench, &invocation, &["--context", "production"]);
+    assert_eq!(code, Some(1));
+    insta::assert_snapshot!(text, @r"
     error: the kubeconfig cannot be used
       caused by: it has no context `production`
 
-    hint: choose one of lab: --context NAME
+    hint: choose one of main: --context NAME
     ");
-}
-
-#[test]
-fn a_missing_file_in_the_list_is_skipped() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("config");
-    fs::write(&path, kubeconfig("https://127.0.0.1:1")).unwrap();
-    let list = format!("{}:{}", home.path().join("missing").display(), path.display());
-    let mut command = program(home.path());
-    command.args(["status", "--request-timeout", "2s"]).env("KUBECONFIG", list);
-    let text = shown(&mut command);
-    assert!(text.contains("at https://127.0.0.1:1"), "{text}");
-    assert!(text.contains("Connection refused"), "{text}");
-    assert!(!text.contains(SECRET), "{text}");
-}
-
-#[test]
-fn a_credential_plugin_that_fails_shows_no_token() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("config");
-    let exec = format!(
-        "    exec:\n      apiVersion: client.authentication.k8s.io/v1\n      command: sh\n      \
-         interactiveMode: Never\n      args: [\"-c\", \"echo {SECRET}; echo no login >&2; exit 3\"]\n"
-    );
-    let config =
-        kubeconfig("https://127.0.0.1:1").replace(&format!("    token: {SECRET}\n"), &exec);
-    fs::write(&path, config).unwrap();
-    let mut command = program(home.path());
-    command.arg("status").env("KUBECONFIG", &path).env("PATH", "/usr/bin:/bin");
-    let text = shown(&mut command);
-    assert!(text.starts_with("exit 1\n"), "{text}");
-    assert!(text.contains("the credential plugin failed (exit status: 3): no login"), "{text}");
-    assert!(!text.contains(SECRET), "{text}");
 }

@@ -42,7 +42,7 @@ pub(super) async fn run(
             }
             permission::permitted(context, &group, args).await?;
             if !args.yes && !agreed(io).await? {
-                return Ok(without_run(args, &Outcome::Declined, &[], io));
+                return Ok(without_run(args, &Outcome::Declined, &[], None, io));
             }
             let goal = goal.ok_or_else(|| Error::unexpected("there is no goal"))?;
             drive(context, args, want, settings, group, goal, io).await
@@ -62,7 +62,7 @@ fn nothing_to_do(
         io.result(&crate::render::status::text(&view, false, &context.flags, io.terminal()));
         io.result("");
     }
-    without_run(args, &Outcome::NothingToDo, &[], io)
+    without_run(args, &Outcome::NothingToDo, &[], None, io)
 }
 
 fn refuse(
@@ -77,12 +77,18 @@ fn refuse(
         .iter()
         .flat_map(|blocker| blocked::lines(blocker, group, &context.flags, now))
         .collect();
-    without_run(args, &Outcome::Refused(blockers.to_vec()), &reasons, io)
+    without_run(args, &Outcome::Refused(blockers.to_vec()), &reasons, None, io)
 }
 
 /// Says how it ended before a run began.
-fn without_run(args: &PromoteArgs, outcome: &Outcome, reasons: &[String], io: &mut Io) -> Exit {
-    let exit = words::ending::exit(outcome, None);
+fn without_run(
+    args: &PromoteArgs,
+    outcome: &Outcome,
+    reasons: &[String],
+    signal: Option<u8>,
+    io: &mut Io,
+) -> Exit {
+    let exit = words::ending::exit(outcome, signal);
     let told = ending::without_run(args, outcome, reasons);
     ending::say(args, None, outcome, &told, exit, io);
     exit
@@ -106,8 +112,13 @@ async fn drive(
     io: &mut Io,
 ) -> Result<Exit, Error> {
     let mut signals = Signals::listen()?;
-    let keeper: Keeper<'_, KubeCluster> =
-        Keeper::take(context.cluster, &group.namespace, &group.name, &settings.run, io).await?;
+    let taking = Keeper::take(context.cluster, &group.namespace, &group.name, &settings.run, io);
+    let keeper: Keeper<'_, KubeCluster> = tokio::select! {
+        taken = taking => taken?,
+        _ = signals.next() => {
+            return Ok(without_run(args, &Outcome::Interrupted, &[], signals.seen(), io));
+        }
+    };
     let mut run = Run::new(settings, group, goal, clock::now());
     let commands = Commands { check: args.check.clone(), notify: args.notify.clone() };
     let driver = Driver {

@@ -145,7 +145,8 @@ pub fn step(run: &mut Run, input: Input, now: Moment) -> Step {
         }
         Input::Stop(level) => {
             run.stopping = true;
-            if level == StopLevel::Now {
+            // A reading under way is given up, a write is not.
+            if level == StopLevel::Now || run.phase == Phase::Confirming {
                 return run.end(step, Outcome::Interrupted);
             }
         }
@@ -202,9 +203,6 @@ fn watch(run: &mut Run, now: Moment, mut step: Step) -> Step {
 fn confirmed(run: &mut Run, scene: &Scene, now: Moment) -> Step {
     let mut step = Step::default();
     run.phase = Phase::Watching;
-    if run.stopping {
-        return run.end(step, Outcome::Interrupted);
-    }
     match decide(run, scene, now) {
         Decision::Act(action) => match compile(&action, scene, run.group()) {
             Ok(write) => {
