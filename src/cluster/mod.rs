@@ -12,6 +12,7 @@ mod watch;
 mod write;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -41,8 +42,8 @@ pub struct Want {
 pub struct Observation {
     /// Everything that is known now.
     pub scene: Arc<Scene>,
-    /// False if changes may have been missed since the last observation.
-    pub continuous: bool,
+    /// For how long before this changes may have been missed, if any were.
+    pub unwatched: Option<Duration>,
 }
 
 /// A cluster, real or simulated.

@@ -28,6 +28,8 @@ use super::{Observation, Want, clock, explain};
 /// Seconds after which the server ends a watch. A connection that died without a word is noticed 5 s
 /// later; kube's default would notice it after 295 s.
 const WATCH_SECONDS: u32 = 30;
+/// The longest time for which a watch may be silent without being noticed.
+const LONGEST_SILENCE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 5);
 
 /// A change of a scene.
 type Change = Box<dyn FnOnce(&mut Watched) + Send>;
@@ -38,8 +40,8 @@ struct Watched {
     scene: Scene,
     /// Kinds whose first list is still awaited.
     missing: usize,
-    /// False once changes may have been missed, until that was told.
-    continuous: bool,
+    /// For how long changes may have been missed, until that was told.
+    unwatched: Option<Duration>,
 }
 
 impl KubeCluster {
@@ -198,13 +200,20 @@ impl Watched {
         }
     }
 
-    /// The first word about a kind completes the scene; every further list may hide a change.
+    /// The first word about a kind completes the scene; every further list may hide a change since
+    /// the last word.
     fn arrived<T>(&mut self, field: fn(&mut Scene) -> &mut Kind<T>) {
-        if field(&mut self.scene).coverage == Coverage::NotGiven {
-            self.missing = self.missing.saturating_sub(1);
-        } else {
-            self.continuous = false;
-        }
+        let silent = match &field(&mut self.scene).coverage {
+            Coverage::NotGiven => {
+                self.missing = self.missing.saturating_sub(1);
+                return;
+            }
+            Coverage::Complete(heard) | Coverage::Stale { since: heard, .. } => {
+                clock::now().mono.saturating_sub(heard.mono)
+            }
+            _ => LONGEST_SILENCE,
+        };
+        self.unwatched = self.unwatched.max(Some(silent.min(LONGEST_SILENCE)));
     }
 }
 
@@ -214,7 +223,7 @@ fn observations(
     receiver: mpsc::Receiver<Change>,
     missing: usize,
 ) -> impl Stream<Item = Observation> + Send {
-    let watched = Watched { missing, continuous: true, ..Watched::default() };
+    let watched = Watched { missing, ..Watched::default() };
     futures::stream::unfold((receiver, watched), |(mut receiver, mut watched)| async move {
         loop {
             let change = receiver.recv().await?;
@@ -222,7 +231,7 @@ fn observations(
             if watched.missing == 0 {
                 let observation = Observation {
                     scene: Arc::new(watched.scene.clone()),
-                    continuous: std::mem::replace(&mut watched.continuous, true),
+                    unwatched: std::mem::take(&mut watched.unwatched),
                 };
                 return Some((observation, (receiver, watched)));
             }

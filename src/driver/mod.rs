@@ -68,7 +68,7 @@ impl<C: Cluster + crate::cluster::Leases> Driver<'_, C> {
                 Some(input) = inputs.recv() => input,
                 holder = self.keeper.lost() => Input::LeaseLost(holder),
                 Some(seen) = observations.next() => {
-                    Input::Seen { scene: seen.scene, continuous: seen.continuous }
+                    Input::Seen { scene: seen.scene, unwatched: seen.unwatched }
                 }
                 _ = heartbeat.tick() => {
                     reporter.heartbeat(run);

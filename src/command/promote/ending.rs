@@ -21,7 +21,7 @@ pub(super) fn of_run(context: &Context<'_>, run: &Run, outcome: &Outcome) -> End
 pub(super) fn without_run(args: &PromoteArgs, outcome: &Outcome, reasons: &[String]) -> Ending {
     let text = match outcome {
         Outcome::Refused(_) => format!("refused: {}\nnothing was written", reasons.join("\n")),
-        Outcome::Interrupted => "interrupted before anything was written".to_owned(),
+        Outcome::Interrupted { .. } => "interrupted before anything was written".to_owned(),
         Outcome::Declined => "declined; nothing was written".to_owned(),
         _ if args.expect.is_empty() && args.image.is_empty() => {
             "nothing to do: no zone is being updated".to_owned()

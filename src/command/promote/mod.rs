@@ -116,7 +116,8 @@ async fn drive(
     let keeper: Keeper<'_, KubeCluster> = tokio::select! {
         taken = taking => taken?,
         _ = signals.next() => {
-            return Ok(without_run(args, &Outcome::Interrupted, &[], signals.seen(), io));
+            let interrupted = Outcome::Interrupted { writing: None };
+            return Ok(without_run(args, &interrupted, &[], signals.seen(), io));
         }
     };
     let mut run = Run::new(settings, group, goal, clock::now());

@@ -159,6 +159,6 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Declined => "Declined",
         Outcome::LostControl(_) => "LostControl",
         Outcome::WriteFailed { .. } => "WriteFailed",
-        Outcome::Interrupted => "Interrupted",
+        Outcome::Interrupted { .. } => "Interrupted",
     }
 }

@@ -26,7 +26,7 @@ pub fn exit(outcome: &Outcome, signal: Option<u8>) -> Exit {
         Outcome::Outstanding { .. } => Exit::Outstanding,
         Outcome::Declined => Exit::Declined,
         Outcome::LostControl(_) => Exit::LostControl,
-        Outcome::Interrupted => signal.map_or(Exit::Unexpected, Exit::Signal),
+        Outcome::Interrupted { .. } => signal.map_or(Exit::Unexpected, Exit::Signal),
     }
 }
 
@@ -65,10 +65,17 @@ pub fn ending(run: &Run, outcome: &Outcome, again: &str, flags: &Flags) -> Endin
         Outcome::WriteFailed { zone, what, .. } => {
             (format!("zone {zone} could not be written: {what}"), vec![describe(zone)])
         }
-        Outcome::Interrupted => {
+        Outcome::Interrupted { writing: None } => {
             let text =
                 "interrupted: nothing was aborted or promoted; zones go on by their own steps";
             (text.to_owned(), vec![again.to_owned()])
+        }
+        Outcome::Interrupted { writing: Some(zone) } => {
+            let text = format!(
+                "interrupted: zone {zone} was being written, and whether that arrived is not known; \
+                 zones go on by their own steps"
+            );
+            (text, vec![status(), again.to_owned()])
         }
     };
     Ending { text, next }

@@ -32,8 +32,8 @@ pub enum Input {
     Seen {
         /// Everything that is known now.
         scene: Arc<Scene>,
-        /// False if changes may have been missed since the last time.
-        continuous: bool,
+        /// For how long before this changes may have been missed, if any were.
+        unwatched: Option<Duration>,
     },
     /// The fresh reading that was asked for.
     Confirmed(Arc<Scene>),
@@ -117,9 +117,9 @@ pub fn step(run: &mut Run, input: Input, now: Moment) -> Step {
         return step;
     }
     match input {
-        Input::Seen { scene, continuous } => {
-            if !continuous {
-                run.interrupted();
+        Input::Seen { scene, unwatched } => {
+            if let Some(unwatched) = unwatched {
+                run.interrupted(unwatched);
             }
             run.see(scene, now, &mut step);
         }
@@ -147,7 +147,11 @@ pub fn step(run: &mut Run, input: Input, now: Moment) -> Step {
             run.stopping = true;
             // A reading under way is given up, a write is not.
             if level == StopLevel::Now || run.phase == Phase::Confirming {
-                return run.end(step, Outcome::Interrupted);
+                let writing = match &run.phase {
+                    Phase::Writing(action) => Some(action.zone().clone()),
+                    _ => None,
+                };
+                return run.end(step, Outcome::Interrupted { writing });
             }
         }
         Input::Tick => {
@@ -165,7 +169,7 @@ pub fn step(run: &mut Run, input: Input, now: Moment) -> Step {
 /// Judges what is known; a decision to act first asks for a fresh reading.
 fn watch(run: &mut Run, now: Moment, mut step: Step) -> Step {
     if run.stopping {
-        return run.end(step, Outcome::Interrupted);
+        return run.end(step, Outcome::Interrupted { writing: None });
     }
     let Some(scene) = run.scene.clone() else { return step };
     if run.retry_at.is_some_and(|at| at.mono > now.mono) {

@@ -56,7 +56,10 @@ pub enum Outcome {
         first: bool,
     },
     /// A signal stopped the run. Nothing was undone.
-    Interrupted,
+    Interrupted {
+        /// The zone whose last write had no answer yet, if there was one.
+        writing: Option<ZoneId>,
+    },
 }
 
 /// Why a zone counts as failed.

@@ -156,7 +156,7 @@ proptest! {
         let (mut asked, mut sent, mut stopped) = (false, false, false);
         for turn in turns {
             let (input, reading) = match turn {
-                Turn::Show(faces) => (Input::Seen { scene: scene(faces), continuous: true }, None),
+                Turn::Show(faces) => (Input::Seen { scene: scene(faces), unwatched: None }, None),
                 // The driver reads and answers only when it was asked to.
                 Turn::Confirm(faces) if asked => (Input::Confirmed(scene(faces)), Some(faces)),
                 Turn::Answer(written) if sent => (Input::Written(written), None),

@@ -341,10 +341,14 @@ impl Run {
         Some(Event::Zone(glimpse))
     }
 
-    /// Forgets what was seen of the weights, because changes may have been missed.
-    pub(super) fn interrupted(&mut self) {
+    /// Forgets what was seen of the weights, and what was counted of the soaks, because changes may
+    /// have been missed.
+    pub(super) fn interrupted(&mut self, unwatched: Duration) {
         for record in self.zones.values_mut() {
             record.witness.passage.interrupt();
+            if let Some(soak) = &mut record.witness.soak {
+                soak.unwatched(unwatched);
+            }
         }
     }
 

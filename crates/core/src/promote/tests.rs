@@ -53,7 +53,7 @@ impl Play {
 
     fn see(&mut self) -> Step {
         let scene = self.scene();
-        self.give(Input::Seen { scene, continuous: true })
+        self.give(Input::Seen { scene, unwatched: None })
     }
 
     /// Lets time pass, looking every two seconds, until something is wanted or it is over.
@@ -195,14 +195,51 @@ fn stopping_writes_nothing() {
         let mut play = Play::at_the_gates(settings());
         assert!(play.see().confirm);
         // A reading that is under way is not awaited.
-        assert_eq!(play.give(Input::Stop(level)).end, Some(Outcome::Interrupted));
+        let interrupted = Outcome::Interrupted { writing: None };
+        assert_eq!(play.give(Input::Stop(level)).end, Some(interrupted));
         assert_eq!(play.confirm(), "nothing");
     }
     let mut play = Play::at_the_gates(settings());
     open(&mut play);
     // The request that is under way is awaited.
     assert_eq!(play.give(Input::Stop(StopLevel::AfterRequest)).end, None);
-    assert_eq!(play.landed().end, Some(Outcome::Interrupted));
+    assert_eq!(play.landed().end, Some(Outcome::Interrupted { writing: None }));
+    let mut play = Play::at_the_gates(settings());
+    open(&mut play);
+    let unknown = Outcome::Interrupted { writing: Some(zone("a")) };
+    assert_eq!(play.give(Input::Stop(StopLevel::Now)).end, Some(unknown));
+}
+
+#[test]
+fn a_soak_does_not_count_what_may_have_been_missed() {
+    let mut play = Play::at_the_gates(settings());
+    play.promote("a");
+    play.wait(40);
+    let scene = play.scene();
+    play.give(Input::Seen { scene, unwatched: Some(Duration::from_secs(30)) });
+    let soak = play.run.zone(&zone("a")).witness.soak.as_ref().unwrap();
+    assert!(soak.done() <= Duration::from_secs(12), "{:?}", soak.done());
+    assert!(!play.wait(10).confirm);
+}
+
+#[test]
+fn a_pod_that_failed_unseen_keeps_the_next_zone_from_starting() {
+    for relapse in [
+        json!({"containerStatuses": [{"name": "app", "restartCount": 1}]}),
+        json!({"conditions": [{
+            "type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }]}),
+    ] {
+        let mut play = Play::at_the_gates(settings());
+        play.promote("a");
+        assert!(play.wait(600).confirm);
+        // Only the fresh reading shows it: the watches are silent.
+        let pod = object(&mut play.objects, "Pod", "test-a-v2-0");
+        for (key, value) in relapse.as_object().unwrap() {
+            pod["status"][key] = value.clone();
+        }
+        assert_eq!(play.confirm(), "nothing");
+    }
 }
 
 #[test]
@@ -425,7 +462,7 @@ fn a_watch_that_is_behind_a_fresh_reading_is_no_change_back() {
         pause(&mut play, short, true);
         assert_eq!(play.landed().end, None);
     }
-    let step = play.give(Input::Seen { scene: behind, continuous: true });
+    let step = play.give(Input::Seen { scene: behind, unwatched: None });
     assert_eq!(step.end, None);
 }
 

@@ -1,9 +1,11 @@
 //! The soak: for how long a promoted zone has been verified without a break. Time in which nobody
 //! looked, or in which pods were missing for reasons outside the release, does not count; a pod that
-//! fails starts it again.
+//! fails starts it again, also if it failed while nobody looked.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::Unmet;
 use crate::scene::Pod;
@@ -31,10 +33,17 @@ pub struct Soak {
     done: Duration,
     last: Option<(Moment, Verdict)>,
     halted_since: Option<Moment>,
-    /// Restarts by pod uid, of the pods that have been Ready.
-    pods: BTreeMap<String, u32>,
+    /// What was seen of the pods that have been Ready, by uid.
+    pods: BTreeMap<String, Known>,
     begun: bool,
     breaks: u32,
+}
+
+/// What a pod looked like when it was Ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Known {
+    restarts: u32,
+    ready_since: Option<Timestamp>,
 }
 
 impl Soak {
@@ -130,19 +139,40 @@ impl Soak {
         self.last = Some((now, verdict));
     }
 
-    /// The first of these pods that was restarted since it was seen Ready; then remembers all.
-    pub(super) fn restarted<'a>(&mut self, pods: &[&'a Pod]) -> Option<&'a Pod> {
-        let restarted = pods
-            .iter()
-            .copied()
-            .find(|pod| self.pods.get(&pod.meta.uid).is_some_and(|seen| pod.restarts() > *seen));
-        for pod in pods.iter().filter(|pod| pod.is_ready()) {
-            self.pods.insert(pod.meta.uid.clone(), pod.restarts());
-        }
-        restarted
+    /// Takes back what was counted in the last `span`: changes may have been missed in it.
+    pub fn unwatched(&mut self, span: Duration) {
+        self.done = self.done.saturating_sub(span);
     }
 
-    /// True if this pod was Ready once during the soak.
+    /// What befell one of these pods since it was seen Ready, if anything did: a restart, or a moment
+    /// in which it was not Ready, which its condition remembers.
+    pub(crate) fn relapse(&self, pods: &[&Pod]) -> Option<Unmet> {
+        pods.iter().find_map(|pod| {
+            let known = self.pods.get(&pod.meta.uid)?;
+            let key = pod.meta.key();
+            if pod.restarts() > known.restarts {
+                return Some(Unmet::PodRestarted { pod: key, restarts: pod.restarts() });
+            }
+            let wavered = pod.is_ready() && pod.ready_since() != known.ready_since;
+            wavered.then_some(Unmet::PodWavered { pod: key })
+        })
+    }
+
+    /// Remembers the pods that are Ready. Those that are not, because their node is lost, are
+    /// forgotten: they may come back.
+    pub(super) fn remember(&mut self, pods: &[&Pod]) {
+        for pod in pods {
+            let uid = &pod.meta.uid;
+            if pod.is_ready() {
+                let known = Known { restarts: pod.restarts(), ready_since: pod.ready_since() };
+                self.pods.insert(uid.clone(), known);
+            } else {
+                self.pods.remove(uid);
+            }
+        }
+    }
+
+    /// True if this pod was Ready at the last look.
     pub(super) fn knows(&self, pod: &Pod) -> bool {
         self.pods.contains_key(&pod.meta.uid)
     }

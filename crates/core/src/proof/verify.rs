@@ -87,6 +87,11 @@ pub enum Unmet {
         /// Restarts so far.
         restarts: u32,
     },
+    /// A pod was not Ready for a moment.
+    PodWavered {
+        /// The pod.
+        pod: Key,
+    },
     /// The route cannot be told.
     Route(RouteGap),
     /// The route still gives the canary a share.
@@ -150,6 +155,9 @@ impl fmt::Display for Unmet {
             Self::PodFailed(trouble) => write!(f, "{trouble}"),
             Self::PodRestarted { pod, restarts } => {
                 write!(f, "pod `{}` was restarted ({restarts} in all)", pod.name)
+            }
+            Self::PodWavered { pod } => {
+                write!(f, "pod `{}` was not Ready for a moment", pod.name)
             }
             Self::Route(gap) => write!(f, "{gap}"),
             Self::Weight { in_force } => {
@@ -272,12 +280,11 @@ impl Soak {
         let facts = ZoneFacts::gather(scene, zone);
         let stable = facts.as_ref().and_then(|facts| facts.stable.as_ref());
         if let Some(stable) = stable.filter(|stable| stable.hash == target.hash) {
-            if let Some(pod) = self.restarted(&stable.pods) {
-                let restarts = pod.restarts();
-                return Verdict::Broken(Unmet::PodRestarted { pod: pod.meta.key(), restarts });
-            }
-            if let Some(failed) = self.failed(scene, &stable.pods) {
-                return Verdict::Broken(Unmet::PodFailed(failed));
+            let failed = self.failed(scene, &stable.pods).map(Unmet::PodFailed);
+            let broken = self.relapse(&stable.pods).or(failed);
+            self.remember(&stable.pods);
+            if let Some(broken) = broken {
+                return Verdict::Broken(broken);
             }
         }
         match verify(scene, zone, target) {

@@ -188,6 +188,11 @@ impl Pod {
             && self.condition("Ready").is_some_and(|ready| ready.status == "True")
     }
 
+    /// Since when condition Ready has been what it is.
+    pub fn ready_since(&self) -> Option<Timestamp> {
+        self.condition("Ready").and_then(|ready| ready.last_transition_time)
+    }
+
     /// True if the pod still counts: neither ended nor being deleted.
     pub fn is_active(&self) -> bool {
         self.meta.deletion_timestamp.is_none()

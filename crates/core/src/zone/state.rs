@@ -290,7 +290,9 @@ fn at_rest(
     }
     let soak = witness.and_then(|witness| witness.soak.as_ref());
     if let Some(soak) = soak.filter(|soak| soak.hash() == stable.hash) {
-        return Some(if soak.is_over() { ZoneState::Verified } else { ZoneState::Soaking });
+        // The scene may be fresher than the last look of the soak.
+        let holds = soak.is_over() && soak.relapse(&stable.pods).is_none();
+        return Some(if holds { ZoneState::Verified } else { ZoneState::Soaking });
     }
     Some(match target_template(scene, group) {
         None => ZoneState::Stable,
