@@ -10,6 +10,8 @@ use crate::error::Error;
 pub struct Signals {
     streams: Vec<(u8, Signal)>,
     seen: Option<u8>,
+    /// True if the first signal came while the second was awaited, and nobody was told.
+    untold: bool,
 }
 
 impl Signals {
@@ -27,7 +29,7 @@ impl Signals {
         let streams = kinds.into_iter().map(listen).collect::<Result<_, _>>().map_err(|error| {
             Error::unexpected("cannot listen for signals").because(error.to_string())
         })?;
-        Ok(Self { streams, seen: None })
+        Ok(Self { streams, seen: None, untold: false })
     }
 
     /// Number of the signal that came first, if one has come.
@@ -35,8 +37,23 @@ impl Signals {
         self.seen
     }
 
-    /// Waits for the next signal.
+    /// Waits for the next signal that nobody was told of.
     pub async fn next(&mut self) -> StopLevel {
+        if std::mem::take(&mut self.untold) {
+            StopLevel::AfterRequest
+        } else {
+            self.another().await
+        }
+    }
+
+    /// Waits until a second signal has come. A first one that comes meanwhile is kept for [`Self::next`].
+    pub async fn second(&mut self) {
+        while self.another().await != StopLevel::Now {
+            self.untold = true;
+        }
+    }
+
+    async fn another(&mut self) -> StopLevel {
         let number = self.any().await;
         match self.seen {
             None => {
@@ -45,11 +62,6 @@ impl Signals {
             }
             Some(_) => StopLevel::Now,
         }
-    }
-
-    /// Waits until a second signal has come.
-    pub async fn second(&mut self) {
-        while self.next().await != StopLevel::Now {}
     }
 
     async fn any(&mut self) -> u8 {

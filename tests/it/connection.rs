@@ -19,15 +19,8 @@ fn status(bench: &Bench, invocation: &Invocation, more: &[&str]) -> (Option<i32>
 }
 
 /// What a reading of a namespace asks for, all at the same time: any of them can be the first to fail.
-const KINDS: [&str; 7] = [
-    "rollouts",
-    "replicasets",
-    "pods",
-    "nodes",
-    "services",
-    "virtualservices",
-    "destinationrules",
-];
+const KINDS: [&str; 7] =
+    ["rollouts", "replicasets", "pods", "nodes", "services", "virtualservices", "destinationrules"];
 
 /// What differs from run to run is left out.
 fn normal(text: &str, bench: &Bench) -> String {

@@ -25,6 +25,7 @@ mod confine;
 mod control;
 mod dump;
 mod environment;
+mod faults;
 mod gitops;
 mod inner;
 mod invocation;
@@ -49,6 +50,7 @@ mod wait;
 mod zones;
 
 pub use audit::{AuditMark, AuditObject, AuditRecord, AuditResponse, AuditUser};
+pub use faults::{Fault, Faults, When};
 pub use gitops::{GITOPS_MANAGER, GitOps};
 pub use invocation::{Finished, Invocation, Running, Signal};
 pub use lab::Lab;

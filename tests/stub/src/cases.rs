@@ -83,9 +83,11 @@ fn identities() -> Vec<Case> {
                 Ok(typed(&["--client-certificate", &path(certificate), "--client-key", &path(key)]))
             })
         }),
-        case("`--as`, `--as-group`, `--as-uid`, `--as-user-extra`", || {
-            let extra = ["--as-uid", "7", "--as-user-extra", "scope=a"];
-            flags(User::Token, &[&["--as", "ops", "--as-group", "dev"], &extra[..]].concat())
+        case("`--as`, `--as-group`, `--as-uid`", || {
+            flags(User::Token, &["--as", "ops", "--as-group", "dev", "--as-uid", "7"])
+        }),
+        case("`--as` and `--as-user-extra`", || {
+            flags(User::Token, &["--as", "ops", "--as-user-extra", "scope=a"])
         }),
         case("`--as-group` without `--as`", || flags(User::Token, &["--as-group", "dev"])),
         case("an empty `--token=`", || flags(User::Token, &["--token="])),

@@ -41,12 +41,14 @@ impl Observed {
             format!("certificate of {}", known.map_or("a stranger", |(name, _)| name))
         });
         let authorization = first.and_then(|seen| credential(&seen.headers));
-        let impersonated = first.into_iter().flat_map(|seen| {
-            seen.headers.iter().filter_map(|(name, value)| {
+        let headers = first.into_iter().flat_map(|seen| seen.headers.iter());
+        let mut impersonated: Vec<String> = headers
+            .filter_map(|(name, value)| {
                 let field = name.as_str().strip_prefix("impersonate-")?;
                 Some(format!("{field} {}", String::from_utf8_lossy(value.as_bytes())))
             })
-        });
+            .collect();
+        impersonated.sort();
         Self {
             code,
             requests: seen.len(),
@@ -54,7 +56,7 @@ impl Observed {
             agent: header("user-agent"),
             encoding: header("accept-encoding"),
             who: authorization.into_iter().chain(certificate).collect(),
-            impersonated: impersonated.collect(),
+            impersonated,
             tunnel: tunnels.first().cloned(),
         }
     }

@@ -30,9 +30,18 @@ pub struct Invocation {
 impl Namespace {
     /// `kubectl zone-rollout ARGUMENTS -n NAMESPACE`.
     pub fn kubectl_plugin<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Invocation {
+        self.through_kubectl(["zone-rollout"].into_iter().chain(arguments))
+    }
+
+    /// `kubectl argo rollouts ARGUMENTS -n NAMESPACE`.
+    pub fn argo<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Invocation {
+        self.through_kubectl(["argo", "rollouts"].into_iter().chain(arguments))
+    }
+
+    /// kubectl takes no flags before the name of a plugin.
+    fn through_kubectl<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> Invocation {
         let mut invocation = Invocation::new(Command::new(self.run.bin().join("kubectl")));
-        // kubectl takes no flags before the name of a plugin.
-        invocation.command.arg("zone-rollout").args(arguments).args(["-n", self.name()]);
+        invocation.command.args(words).args(["-n", self.name()]);
         invocation
     }
 
@@ -47,6 +56,17 @@ impl Namespace {
     pub fn kubectl<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Invocation {
         let mut invocation = Invocation::new(Command::new(self.run.bin().join("kubectl")));
         invocation.command.args(["-n", self.name()]).args(arguments);
+        invocation
+    }
+
+    /// Any other program, in the lab's environment.
+    pub fn command<'a>(
+        &self,
+        program: &str,
+        arguments: impl IntoIterator<Item = &'a str>,
+    ) -> Invocation {
+        let mut invocation = Invocation::new(Command::new(program));
+        invocation.command.args(arguments);
         invocation
     }
 }

@@ -1,8 +1,10 @@
 //! What the plugin promises, on the real control plane: each story is one that users live through.
 
 mod abort;
+mod connection;
 mod contention;
 mod failure;
+mod faults;
 mod hold;
 mod image;
 mod order;

@@ -126,6 +126,14 @@ pub(crate) async fn weight(namespace: &Namespace, zone: Zone) -> Result<u64> {
     Ok(canary_weight(&virtual_service, zone))
 }
 
+/// Waits until this weight of a zone's canary is in its route.
+pub(crate) async fn until_weight(namespace: &Namespace, zone: Zone, wanted: u64) -> Result<()> {
+    let what = format!("zone {} at {wanted} %", zone.short);
+    namespace
+        .until(what, LONG, async || Ok((weight(namespace, zone).await? == wanted).then_some(())))
+        .await
+}
+
 fn canary_weight(virtual_service: &Value, zone: Zone) -> u64 {
     let name = format!("zone-{}-route", zone.short);
     virtual_service["spec"]["http"]
