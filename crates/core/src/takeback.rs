@@ -5,8 +5,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::gitops::{self, GitOpsOwner};
 use crate::group::{Group, ZoneId};
 use crate::scene::Scene;
+use crate::template;
 use crate::time::Moment;
 use crate::traffic::{Client, Loss, flow, host_of};
 use crate::write::Action;
@@ -173,6 +175,8 @@ pub enum RecallEnd {
         wrote_route: Option<Load>,
         /// Pods of the new version that are left.
         pods: u32,
+        /// What is left to do where the Rollout comes from.
+        in_git: Option<GitRevert>,
     },
     /// It is at rest on this version.
     AlreadyStable {
@@ -190,6 +194,25 @@ pub enum RecallEnd {
     },
     /// Its Rollout is gone or cannot be read.
     Unknown,
+}
+
+/// A version that Git still asks for, though its update was given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitRevert {
+    /// Who applies what Git says.
+    pub owner: GitOpsOwner,
+    /// The version that Git asks for.
+    pub from: String,
+    /// The version that the zone runs.
+    pub to: String,
+}
+
+impl GitRevert {
+    fn of(facts: &ZoneFacts<'_>) -> Option<Self> {
+        let owner = gitops::owner(&facts.rollout.meta)?;
+        let from = template::version(&facts.rollout.spec.template);
+        Some(Self { owner, from, to: facts.stable_version()? })
+    }
 }
 
 impl Recall {
@@ -276,6 +299,7 @@ impl Recalled {
                 gave_up: self.gave_up,
                 wrote_route: self.wrote_route,
                 pods: facts.canary.as_ref().map_or(0, Workload::count),
+                in_git: GitRevert::of(facts),
             },
         };
         self.end = Some(end);

@@ -153,6 +153,10 @@ fn failed_next(run: &Run, zone: &ZoneId, why: &Failure, flags: &str) -> Vec<Stri
     }
 }
 
+fn probably(by: Option<&String>) -> String {
+    by.map_or_else(String::new, |by| format!(", probably by {by}"))
+}
+
 fn lost_control(lost: &LostControl) -> String {
     match lost {
         LostControl::TargetChanged { zone, version } => {
@@ -162,14 +166,11 @@ fn lost_control(lost: &LostControl) -> String {
         LostControl::PromotedElsewhere(zone) => {
             format!("zone {zone} was promoted by somebody else, or went on by itself")
         }
-        LostControl::ReleasedElsewhere(zone) => {
-            format!("somebody else released zone {zone}, which this run holds")
+        LostControl::ReleasedElsewhere { zone, by } => {
+            format!("zone {zone}, which this run holds, was released{}", probably(by.as_ref()))
         }
-        LostControl::Reverted { zone, by: Some(by) } => {
-            format!("the image of zone {zone} was put back; the last writer is `{by}`")
-        }
-        LostControl::Reverted { zone, by: None } => {
-            format!("the image of zone {zone} was put back")
+        LostControl::Reverted { zone, by } => {
+            format!("the image of zone {zone} was put back{}", probably(by.as_ref()))
         }
         LostControl::Deleted(zone) => format!("the Rollout of zone {zone} was deleted"),
         LostControl::Lease(holder) => format!("the lease was taken by {holder}"),

@@ -1,7 +1,7 @@
 //! The words for what became of an abort, zone by zone.
 
 use zone_rollout_core::group::{Group, ZoneId};
-use zone_rollout_core::takeback::RecallEnd;
+use zone_rollout_core::takeback::{GitRevert, RecallEnd};
 use zone_rollout_core::write::{Action, Written};
 
 use super::{Flags, count};
@@ -55,7 +55,7 @@ pub fn told(
     let rollout = group.zone(zone).map_or("", |zone| zone.rollout.name.as_str());
     let describe = || vec![format!("kubectl describe rollout {rollout}{flags}")];
     let (result, text, next) = match end {
-        Some(RecallEnd::TakenBack { gave_up, wrote_route, pods }) => {
+        Some(RecallEnd::TakenBack { gave_up, wrote_route, pods, in_git }) => {
             let began = if *gave_up { "aborted" } else { "had been aborted already" };
             let how = match wrote_route {
                 None => String::new(),
@@ -75,7 +75,8 @@ pub fn told(
                 format!("{began}{how}; the VirtualService gives the new version 0 %; {rest}");
             let retry =
                 format!("to start again: kubectl argo rollouts retry rollout {rollout}{flags}");
-            ("TakenBack", text, vec![retry])
+            let revert = in_git.as_ref().map(|revert| what_to_revert(rollout, revert));
+            ("TakenBack", text, revert.into_iter().chain([retry]).collect())
         }
         Some(RecallEnd::AlreadyStable { version }) => {
             let version = version.clone().unwrap_or_else(|| "its version".to_owned());
@@ -115,4 +116,9 @@ pub fn told(
         }
     };
     Told { zone: zone.clone(), result, text: format!("zone {zone}: {text}"), next }
+}
+
+fn what_to_revert(rollout: &str, revert: &GitRevert) -> String {
+    let GitRevert { owner, from, to } = revert;
+    format!("in Git, put Rollout {rollout} back from {from} to {to}: {owner} owns it")
 }

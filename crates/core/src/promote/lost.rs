@@ -1,10 +1,11 @@
 //! Whether somebody else changed what a run is about.
 
+use crate::gitops;
 use crate::group::ZoneId;
 use crate::promote::LostControl;
 use crate::promote::decide::{has_started, state_of};
 use crate::promote::run::Run;
-use crate::scene::Scene;
+use crate::scene::{Meta, Scene};
 use crate::time::Moment;
 use crate::zone::ZoneState;
 
@@ -25,9 +26,8 @@ fn lost_zone(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<LostC
             scene.rollouts.is_complete() && !scene.rollouts.broken.contains_key(&zone.rollout);
         return gone.then(|| LostControl::Deleted(id.clone()));
     };
-    let last_manager = || rollout.meta.managed_fields.last().map(|entry| entry.manager.clone());
     if record.image_set && !run.goal().is_asked_for(zone, rollout) {
-        return Some(LostControl::Reverted { zone: id.clone(), by: last_manager() });
+        return Some(LostControl::Reverted { zone: id.clone(), by: suspect(&rollout.meta) });
     }
     let changed = record.target.as_ref().is_some_and(|target| {
         rollout.is_observed() && rollout.status.current_pod_hash != target.hash
@@ -37,7 +37,8 @@ fn lost_zone(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<LostC
         return Some(LostControl::TargetChanged { zone: id.clone(), version });
     }
     if record.held && record.started.is_none() && !rollout.spec.paused {
-        return Some(LostControl::ReleasedElsewhere(id.clone()));
+        let by = suspect(&rollout.meta);
+        return Some(LostControl::ReleasedElsewhere { zone: id.clone(), by });
     }
     match state_of(run, scene, id, now) {
         ZoneState::Aborted { message, .. } if message.is_empty() && !record.aborted => {
@@ -49,6 +50,13 @@ fn lost_zone(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<LostC
         }
         _ => None,
     }
+}
+
+/// Who probably changed a spec: the GitOps tool that owns it, or else its last writer.
+fn suspect(meta: &Meta) -> Option<String> {
+    let of_spec = meta.managed_fields.iter().filter(|entry| entry.subresource.is_empty());
+    let last = || of_spec.max_by_key(|entry| entry.time).map(|entry| entry.manager.clone());
+    gitops::owner(meta).map(|owner| owner.to_string()).or_else(last)
 }
 
 /// True if a zone that this run has not started is on its way, or has arrived.

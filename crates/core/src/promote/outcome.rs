@@ -108,12 +108,17 @@ pub enum LostControl {
     /// Somebody else promoted a zone, or it went on by itself.
     PromotedElsewhere(ZoneId),
     /// Somebody took our hold back.
-    ReleasedElsewhere(ZoneId),
+    ReleasedElsewhere {
+        /// The zone.
+        zone: ZoneId,
+        /// Who probably did, if it is known.
+        by: Option<String>,
+    },
     /// A change of ours was reverted.
     Reverted {
         /// The zone.
         zone: ZoneId,
-        /// Who wrote the field last, if it is known.
+        /// Who probably did, if it is known.
         by: Option<String>,
     },
     /// A zone's Rollout was deleted.

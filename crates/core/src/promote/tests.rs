@@ -421,7 +421,7 @@ fn zones_without_gates_are_held_one_by_one() {
     }
     assert_eq!(play.see().end, None);
     pause(&mut play, "b", false);
-    let lost = LostControl::ReleasedElsewhere(zone("b"));
+    let lost = LostControl::ReleasedElsewhere { zone: zone("b"), by: None };
     assert_eq!(play.see().end, Some(Outcome::LostControl(lost)));
 }
 

@@ -67,4 +67,6 @@ pub struct ManagedFields {
     pub manager: String,
     /// Subresource it wrote to; empty for the main resource.
     pub subresource: String,
+    /// When it last changed a field.
+    pub time: Option<Timestamp>,
 }

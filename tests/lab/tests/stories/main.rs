@@ -5,6 +5,7 @@ mod connection;
 mod contention;
 mod failure;
 mod faults;
+mod gitops;
 mod hold;
 mod image;
 mod order;
