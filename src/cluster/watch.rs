@@ -208,9 +208,9 @@ impl Watched {
                 self.missing = self.missing.saturating_sub(1);
                 return;
             }
-            Coverage::Complete(heard) | Coverage::Stale { since: heard, .. } => {
-                clock::now().mono.saturating_sub(heard.mono)
-            }
+            Coverage::Complete(heard) => clock::now().mono.saturating_sub(heard.mono),
+            // It was told when it began, and nothing is counted meanwhile.
+            Coverage::Stale { .. } => Duration::ZERO,
             _ => LONGEST_SILENCE,
         };
         self.unwatched = self.unwatched.max(Some(silent.min(LONGEST_SILENCE)));

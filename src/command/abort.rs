@@ -9,7 +9,7 @@ use zone_rollout_core::takeback::{Recall, RecallEnd};
 use zone_rollout_core::write::{Action, Written, compile};
 use zone_rollout_core::zone::ZoneFacts;
 
-use super::{Cluster, Context};
+use super::{Cluster, Context, permission};
 use crate::cli::{AbortArgs, AbortOutput};
 use crate::cluster::{Want, clock};
 use crate::driver::Signals;
@@ -32,6 +32,7 @@ pub(super) async fn run(
         io.result(&format!("group {}: no zone is in flight; nothing to abort", group.name));
         return Ok(Exit::Done);
     }
+    permission::to_abort(context, &group.namespace, io).await?;
     let recall = Recall::new(zones, args.stable_floor, args.force_weights);
     let signals = Signals::listen()?;
     let mut aborting =

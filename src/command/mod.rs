@@ -2,6 +2,7 @@
 
 mod abort;
 mod group;
+mod permission;
 mod promote;
 mod status;
 

@@ -1,10 +1,11 @@
 //! Keeping the lease of a group: taking it, renewing it, noticing that it is gone.
 
 use std::convert::Infallible;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::cluster::{Holder, LEASE_SECONDS, LeaseState, Leases};
 use crate::error::Error;
@@ -12,6 +13,17 @@ use crate::render::Io;
 
 /// How often a lease of somebody else is looked at while it may have been left behind.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// For how long a lease that is not renewed counts.
+const EXPIRY: Duration = Duration::from_secs(LEASE_SECONDS as u64);
+/// How often it is renewed, and how long a request for it may take.
+const RENEW: Duration = Duration::from_secs(LEASE_SECONDS as u64 / 3);
+
+/// When the lease was renewed last, and why it has not been since.
+struct Renewal {
+    at: Instant,
+    failure: Option<String>,
+}
 
 /// Whose the lease is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +40,7 @@ pub struct Keeper<'a, C> {
     namespace: String,
     name: String,
     holder: Holder,
-    renewed: Mutex<Instant>,
+    renewed: Mutex<Renewal>,
     lost: watch::Sender<Option<String>>,
 }
 
@@ -52,13 +64,13 @@ impl<'a, C: Leases> Keeper<'a, C> {
             namespace: namespace.to_owned(),
             name: format!("zone-rollout-{group}"),
             holder: this_process(run),
-            renewed: Mutex::new(Instant::now()),
+            renewed: Mutex::new(Renewal { at: Instant::now(), failure: None }),
             lost: watch::Sender::new(None),
         };
         let mut before: Option<(LeaseState, Instant)> = None;
         loop {
             let started = Instant::now();
-            let state = cluster.lease(namespace, &keeper.name).await?;
+            let state = keeper.state().await?;
             if keeper.may_take(state.as_ref(), before.as_ref())
                 && keeper.put(state.as_ref(), Some(&keeper.holder)).await?
             {
@@ -119,37 +131,69 @@ impl<'a, C: Leases> Keeper<'a, C> {
             ))
     }
 
+    async fn state(&self) -> Result<Option<LeaseState>, Error> {
+        self.soon("read", self.cluster.lease(&self.namespace, &self.name)).await
+    }
+
     async fn put(&self, over: Option<&LeaseState>, holder: Option<&Holder>) -> Result<bool, Error> {
-        self.cluster.put_lease(&self.namespace, &self.name, over, holder).await
+        self.soon("write", self.cluster.put_lease(&self.namespace, &self.name, over, holder)).await
+    }
+
+    /// An answer about a lease that comes after the lease has expired is of no use.
+    async fn soon<T>(
+        &self,
+        verb: &str,
+        request: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        timeout(RENEW, request).await.unwrap_or_else(|_| {
+            Err(Error::unexpected(format!("cannot {verb} lease `{}`", self.name))
+                .because(format!("no answer within {}s", RENEW.as_secs())))
+        })
+    }
+
+    fn renewal(&self) -> MutexGuard<'_, Renewal> {
+        self.renewed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn renewed_at(&self, started: Instant) {
-        *self.renewed.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = started;
+        *self.renewal() = Renewal { at: started, failure: None };
     }
 
     /// True while nobody else may think that the lease was left behind.
     pub fn is_fresh(&self) -> bool {
-        let renewed = *self.renewed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        renewed.elapsed() < Duration::from_secs(LEASE_SECONDS.into())
+        self.renewal().at.elapsed() < EXPIRY
+    }
+
+    /// Why the lease could not be renewed for longer than it counts, if that is so.
+    pub fn trouble(&self) -> Option<String> {
+        let renewal = self.renewal();
+        let since = renewal.at.elapsed();
+        let why = renewal.failure.as_deref().unwrap_or("no answer");
+        (since >= EXPIRY)
+            .then(|| format!("the lease could not be renewed for {}s ({why})", since.as_secs()))
     }
 
     /// Renews the lease at a third of its duration, for ever; a loss is told by [`Keeper::lost`].
     pub async fn renew(&self) -> Infallible {
-        let mut due = tokio::time::interval(Duration::from_secs(u64::from(LEASE_SECONDS) / 3));
+        let mut due = tokio::time::interval(RENEW);
         due.tick().await;
         loop {
             due.tick().await;
-            // A renewal that fails is tried again; `is_fresh` says when that is no longer enough.
-            if let Ok(Keeping::Lost(holder)) = self.renew_once().await {
-                self.lost.send_replace(Some(holder));
-                return std::future::pending().await;
+            match self.renew_once().await {
+                Ok(Keeping::Ours) => {}
+                Ok(Keeping::Lost(holder)) => {
+                    self.lost.send_replace(Some(holder));
+                    return std::future::pending().await;
+                }
+                // It is tried again; `is_fresh` says when that is no longer enough.
+                Err(error) => self.renewal().failure = Some(error.one_line()),
             }
         }
     }
 
     async fn renew_once(&self) -> Result<Keeping, Error> {
         let started = Instant::now();
-        let state = self.cluster.lease(&self.namespace, &self.name).await?;
+        let state = self.state().await?;
         let keeping = self.whose(state.as_ref());
         if keeping == Keeping::Ours && self.put(state.as_ref(), Some(&self.holder)).await? {
             self.renewed_at(started);
@@ -171,7 +215,7 @@ impl<'a, C: Leases> Keeper<'a, C> {
     /// # Errors
     /// If it cannot be read.
     pub async fn keeping(&self) -> Result<Keeping, Error> {
-        let state = self.cluster.lease(&self.namespace, &self.name).await?;
+        let state = self.state().await?;
         Ok(self.whose(state.as_ref()))
     }
 
@@ -193,7 +237,7 @@ impl<'a, C: Leases> Keeper<'a, C> {
     /// # Errors
     /// If it cannot be read or written; it then expires by itself.
     pub async fn release(&self) -> Result<(), Error> {
-        let state = self.cluster.lease(&self.namespace, &self.name).await?;
+        let state = self.state().await?;
         if self.whose(state.as_ref()) == Keeping::Ours {
             self.put(state.as_ref(), None).await?;
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use tokio::sync::mpsc;
 use zone_rollout_core::promote::{
-    CheckRequest, Input, Outcome, Question, Run, Step, StopLevel, step,
+    CheckRequest, Event, Input, Outcome, Question, Run, Step, StopLevel, step,
 };
 use zone_rollout_core::write::{Write, Written};
 
@@ -71,6 +71,9 @@ impl<C: Cluster + crate::cluster::Leases> Driver<'_, C> {
                     Input::Seen { scene: seen.scene, unwatched: seen.unwatched }
                 }
                 _ = heartbeat.tick() => {
+                    if let Some(why) = self.keeper.trouble() {
+                        reporter.event(run, &Event::NotRead(why));
+                    }
                     reporter.heartbeat(run);
                     Input::Tick
                 }

@@ -1,14 +1,13 @@
 //! `promote`: read, plan, ask, take the lease, drive, say how it ended.
 
 mod ending;
-mod permission;
 mod settings;
 
 use zone_rollout_core::group::Group;
 use zone_rollout_core::promote::{Blocker, Goal, Outcome, Planned, Run, Settings, plan};
 use zone_rollout_core::scene::Scene;
 
-use super::Context;
+use super::{Context, permission};
 use crate::cli::{PromoteArgs, PromoteOutput};
 use crate::cluster::{Cluster, KubeCluster, Want, clock};
 use crate::driver::{Commands, Driver, Keeper, Signals, confirm};
@@ -40,7 +39,7 @@ pub(super) async fn run(
             if args.output == PromoteOutput::Text {
                 io.note(&text);
             }
-            permission::permitted(context, &group, args).await?;
+            permission::to_promote(context, &group, args).await?;
             if !args.yes && !agreed(io).await? {
                 return Ok(without_run(args, &Outcome::Declined, &[], None, io));
             }

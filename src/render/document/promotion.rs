@@ -49,6 +49,7 @@ pub fn event_document(run: &Run, event: &Event, text: Option<&str>, now: Moment)
                 .map(|awaited| words::happening::awaited(run, awaited, now))
                 .collect::<Vec<_>>(),
         }),
+        Event::Sight(missing) => json!({"type": "Sight", "missing": missing}),
         Event::NotRead(why) => json!({"type": "NotRead", "why": why}),
         Event::Ended(_) => json!({"type": "Ended"}),
     };

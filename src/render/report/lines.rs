@@ -1,6 +1,7 @@
 //! Plain lines on standard error: one for each change, and a heartbeat that says what is awaited.
 
 use zone_rollout_core::promote::{Event, Run};
+use zone_rollout_core::scene::Scene;
 
 use super::Reporter;
 use crate::cluster::clock;
@@ -31,6 +32,9 @@ impl Reporter for Lines<'_> {
     }
 
     fn heartbeat(&mut self, run: &Run) {
+        if let Some(missing) = run.scene().and_then(Scene::out_of_sight) {
+            self.say(&happening::sight(Some(&missing)));
+        }
         for awaited in run.awaited() {
             self.say(&happening::awaited(run, awaited, clock::now()));
         }

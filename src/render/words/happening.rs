@@ -26,6 +26,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             Some(self::awaited(run, others, crate::cluster::clock::now()))
         }
         Event::NotRead(why) => Some(format!("{why}; trying again")),
+        Event::Sight(missing) => Some(sight(missing.as_deref())),
         Event::Zone(_) | Event::Ended(_) => None,
     }
 }
@@ -58,6 +59,17 @@ fn soak(run: &Run, zone: &zone_rollout_core::group::ZoneId, change: &SoakChange)
         SoakChange::Halted(unmet) => format!("watching stands still: {unmet}"),
         SoakChange::Broken(unmet) => format!("watching starts again: {unmet}"),
         SoakChange::Over => format!("verified for {required}"),
+    }
+}
+
+/// Whether the cluster can be seen.
+pub fn sight(missing: Option<&str>) -> String {
+    match missing {
+        None => "the cluster is seen again".to_owned(),
+        Some(what) => format!(
+            "the cluster is out of sight ({what}); nothing is started until it is seen again, zones \
+             on their way go on by their own steps"
+        ),
     }
 }
 

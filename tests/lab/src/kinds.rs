@@ -24,6 +24,8 @@ pub const REPLICA_SET: Kind = Kind { api_version: "apps/v1", name: "ReplicaSet" 
 /// A `HorizontalPodAutoscaler`.
 pub const AUTOSCALER: Kind =
     Kind { api_version: "autoscaling/v2", name: "HorizontalPodAutoscaler" };
+/// A `Lease`.
+pub const LEASE: Kind = Kind { api_version: "coordination.k8s.io/v1", name: "Lease" };
 /// A pod.
 pub const POD: Kind = Kind { api_version: "v1", name: "Pod" };
 

@@ -23,6 +23,7 @@ mod client;
 mod command;
 mod confine;
 mod control;
+mod custom;
 mod dump;
 mod environment;
 mod faults;

@@ -28,6 +28,8 @@ pub enum Event {
     },
     /// The fresh reading that a write needs failed; it is tried again.
     NotRead(String),
+    /// The cluster cannot be seen any more, with what and why; or nothing: it can again.
+    Sight(Option<String>),
     /// Something else is awaited than before.
     Waiting(Vec<Awaited>),
     /// The run is over.

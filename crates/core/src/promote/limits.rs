@@ -18,8 +18,7 @@ const DEFAULT_DEADLINE: Duration = Duration::from_mins(10);
 
 /// Whether something has taken longer than it may.
 pub(super) fn out_of_time(run: &Run, scene: &Scene, now: Moment) -> Option<Outcome> {
-    let limit = run.settings().timeout;
-    if limit.is_some_and(|limit| past(run.started, limit, now)) {
+    if run.is_out_of_time(now) {
         let on_its_way = |id: &&ZoneId| {
             let record = run.zone(id);
             record.started.is_some() && record.verified.is_none()

@@ -127,7 +127,10 @@ pub fn step(run: &mut Run, input: Input, now: Moment) -> Step {
         Input::NotConfirmed(why) => {
             run.phase = Phase::Watching;
             run.retry_at = Some(now.after(TRY_AGAIN));
-            step.events.push(Event::NotRead(why));
+            if run.unread.as_ref() != Some(&why) {
+                run.unread = Some(why.clone());
+                step.events.push(Event::NotRead(why));
+            }
         }
         Input::Written(written) => {
             if let Some(outcome) = run.answered(written, now, &mut step) {
@@ -182,10 +185,9 @@ fn watch(run: &mut Run, now: Moment, mut step: Step) -> Step {
         run.phase = Phase::Watching;
     }
     match decision {
-        // Success is only said of what was read for the purpose.
-        Decision::Act(_) | Decision::End(Outcome::Done) => {
-            run.phase = Phase::Confirming;
-            step.confirm = true;
+        Decision::Act(_) => run.confirm(&mut step),
+        Decision::End(outcome) if outcome.is_judgement() && !run.is_out_of_time(now) => {
+            run.confirm(&mut step);
         }
         Decision::Ask(question) if run.asked.as_ref() == Some(&question) => {}
         Decision::Ask(question) => {
@@ -207,6 +209,7 @@ fn watch(run: &mut Run, now: Moment, mut step: Step) -> Step {
 fn confirmed(run: &mut Run, scene: &Scene, now: Moment) -> Step {
     let mut step = Step::default();
     run.phase = Phase::Watching;
+    run.unread = None;
     match decide(run, scene, now) {
         Decision::Act(action) => match compile(&action, scene, run.group()) {
             Ok(write) => {
@@ -226,6 +229,11 @@ fn confirmed(run: &mut Run, scene: &Scene, now: Moment) -> Step {
 }
 
 impl Run {
+    fn confirm(&mut self, step: &mut Step) {
+        self.phase = Phase::Confirming;
+        step.confirm = true;
+    }
+
     fn see(&mut self, scene: Arc<Scene>, now: Moment, step: &mut Step) {
         if self.scene.is_none() {
             self.adopt(&scene, now);

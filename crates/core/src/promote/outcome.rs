@@ -62,6 +62,17 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// True of what is said about the state of production: it is said only of what was read for the
+    /// purpose. What somebody did is believed as soon as a watch has shown it.
+    pub(super) fn is_judgement(&self) -> bool {
+        matches!(
+            self,
+            Self::Done | Self::ZoneFailed { .. } | Self::Stuck { .. } | Self::Outstanding { .. }
+        )
+    }
+}
+
 /// Why a zone counts as failed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Failure {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::group::{Group, Zone, ZoneId};
+use crate::promote::decide::past;
 use crate::promote::event::{Event, SoakChange, ZoneGlimpse};
 use crate::promote::{Awaited, CheckResult, Failure, Goal, Question, Settings};
 use crate::proof::{Soak, Target, Unmet, Verdict, Witness};
@@ -37,11 +38,15 @@ pub struct Run {
     /// Whether anything was written.
     pub(super) wrote: bool,
     pub(super) stopping: bool,
+    /// Whether people were told that the cluster cannot be seen.
+    blind: bool,
     pub(super) asked: Option<Question>,
     pub(super) awaited: Vec<Awaited>,
     /// Refused writes in a row.
     pub(super) refusals: u32,
     pub(super) retry_at: Option<Moment>,
+    /// Why the last reading failed, as people were told.
+    pub(super) unread: Option<String>,
 }
 
 /// Where the run is between looking and acting.
@@ -132,10 +137,12 @@ impl Run {
             scene: None,
             wrote: false,
             stopping: false,
+            blind: false,
             asked: None,
             awaited: Vec::new(),
             refusals: 0,
             retry_at: None,
+            unread: None,
         }
     }
 
@@ -169,6 +176,11 @@ impl Run {
     /// What is awaited, as of the last decision.
     pub fn awaited(&self) -> &[Awaited] {
         &self.awaited
+    }
+
+    /// Whether the limit for the whole run has passed.
+    pub(super) fn is_out_of_time(&self, now: Moment) -> bool {
+        self.settings.timeout.is_some_and(|limit| past(self.started, limit, now))
     }
 
     /// When the run began.
@@ -215,7 +227,7 @@ impl Run {
     /// Takes in a scene: pins targets, follows the weights, looks at the soaks. Returns what changed.
     pub(super) fn observe(&mut self, scene: &Scene, now: Moment) -> Vec<Event> {
         let group = self.group.clone();
-        let mut events = Vec::new();
+        let mut events: Vec<Event> = self.sight(scene).into_iter().collect();
         for zone in &group.zones {
             self.pin(scene, zone);
             self.hear(scene, zone, now);
@@ -224,6 +236,13 @@ impl Run {
             events.extend(self.changed(scene, zone, now));
         }
         events
+    }
+
+    /// Tells when the cluster gets out of sight, and when it is back; not why each kind is.
+    fn sight(&mut self, scene: &Scene) -> Option<Event> {
+        let missing = scene.out_of_sight();
+        let was_blind = std::mem::replace(&mut self.blind, missing.is_some());
+        (self.blind != was_blind).then_some(Event::Sight(missing))
     }
 
     /// Pins the target hash when the zone's template first is what the goal asks for and the

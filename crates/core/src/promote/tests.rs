@@ -85,6 +85,14 @@ impl Play {
         }
     }
 
+    /// Waits for the end of the run, which is said only after a fresh reading.
+    fn end(&mut self, seconds: u64) -> Option<Outcome> {
+        let step = self.wait(seconds);
+        assert!(step.confirm && step.end.is_none(), "{:?}", step.end);
+        let scene = self.scene();
+        self.give(Input::Confirmed(scene)).end
+    }
+
     fn landed(&mut self) -> Step {
         self.give(Input::Written(Written::Landed { resource_version: "9".to_owned() }))
     }
@@ -243,6 +251,23 @@ fn a_pod_that_failed_unseen_keeps_the_next_zone_from_starting() {
 }
 
 #[test]
+fn a_watch_alone_does_not_end_a_run() {
+    let mut play = Play::at_the_gates(settings());
+    play.promote("a");
+    let unready = json!([{"type": "Ready", "status": "False"}]);
+    let pod = object(&mut play.objects, "Pod", "test-c-v1-0");
+    let ready = std::mem::replace(&mut pod["status"]["conditions"], unready);
+    assert!(play.wait(1200).confirm);
+    for (why, told) in [("down", 1), ("down", 0), ("away", 1)] {
+        let step = play.give(Input::NotConfirmed(why.to_owned()));
+        assert_eq!((step.end, step.events.len()), (None, told), "{why}");
+        assert!(play.wait(4).confirm);
+    }
+    object(&mut play.objects, "Pod", "test-c-v1-0")["status"]["conditions"] = ready;
+    assert_eq!(play.confirm(), "test-b /status/pauseConditions");
+}
+
+#[test]
 fn a_zone_that_is_not_well_keeps_the_next_one_from_starting() {
     let mut play = Play::at_the_gates(settings());
     play.promote("a");
@@ -250,8 +275,7 @@ fn a_zone_that_is_not_well_keeps_the_next_one_from_starting() {
     pod["status"]["conditions"] = json!([{"type": "Ready", "status": "False"}]);
     let step = play.wait(60);
     assert!(!step.confirm && step.end.is_none());
-    let step = play.wait(600);
-    let Some(Outcome::Stuck { zone, what, .. }) = step.end else { panic!("{:?}", step.end) };
+    let Some(Outcome::Stuck { zone, what, .. }) = play.end(600) else { panic!("it goes on") };
     assert_eq!(zone, Some(self::zone("b")));
     assert!(what.contains("pod `test-c-v1-0` is not Ready"), "{what}");
 }
@@ -441,11 +465,11 @@ fn pods_that_do_not_come_up_fail_the_zone_without_the_controllers_help() {
     status["pauseConditions"] = json!([]);
     status["controllerPause"] = json!(false);
     set_weight(&mut play.objects, "a", 0);
-    assert_eq!(play.wait(600).end, None);
-    let step = play.wait(20);
-    let Some(Outcome::ZoneFailed { why: Failure::Deadline { trouble, .. }, weight, .. }) = step.end
+    assert!(!play.wait(600).confirm);
+    let Some(Outcome::ZoneFailed { why: Failure::Deadline { trouble, .. }, weight, .. }) =
+        play.end(20)
     else {
-        panic!("{:?}", step.end)
+        panic!("it goes on")
     };
     let told = trouble.unwrap().to_string();
     assert_eq!(told, "pod `test-a-v2-0` is not Ready (containers with unready status: [app])");

@@ -193,4 +193,11 @@ impl Scene {
         .filter(|(_, coverage)| !matches!(coverage, Coverage::Complete(_) | Coverage::NotGiven))
         .collect()
     }
+
+    /// The first kind that was known once and cannot be read now, with the reason.
+    pub fn out_of_sight(&self) -> Option<String> {
+        let gaps = self.gaps().into_iter();
+        let mut stale = gaps.filter(|(_, coverage)| matches!(coverage, Coverage::Stale { .. }));
+        stale.next().map(|(kind, why)| format!("{kind}: {why}"))
+    }
 }

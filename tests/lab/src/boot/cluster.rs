@@ -33,7 +33,7 @@ pub(super) async fn join_nodes(client: &Client) -> Result<()> {
 
 /// Installs the custom resources and waits until the API server serves them: the Rollouts
 /// controller looks for Istio's only once, when it starts.
-pub(super) async fn install_crds(run: &RunDir, client: &Client) -> Result<()> {
+pub(crate) async fn install_crds(run: &RunDir, client: &Client) -> Result<()> {
     let mut all: Vec<Value> = Vec::new();
     for component in ["argo-rollouts", "istio"] {
         let path = run.share(component).join(CRDS);

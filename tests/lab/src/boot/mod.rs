@@ -17,6 +17,7 @@ use crate::inner::supervisor::Supervisor;
 use crate::paths::RunDir;
 use crate::upstream::Upstream;
 use crate::zones::ZONES;
+pub(crate) use cluster::install_crds;
 use phases::Phases;
 
 /// Returns the application as soon as everything works.
@@ -30,7 +31,7 @@ pub(crate) async fn boot(run: &RunDir, supervisor: &Supervisor) -> Result<Upstre
     let client = client::from_file(&run.kubeconfig()).await?;
     tokio::try_join!(
         cluster(run, supervisor, &client),
-        cluster::install_crds(run, &client),
+        install_crds(run, &client),
         cluster::configure_istio(&client),
     )?;
     phases.done("nodes, custom resources");

@@ -32,6 +32,11 @@ impl Lines {
         self.so_far().lines().find(|line| line.contains(wanted)).map(str::to_owned)
     }
 
+    /// True once nothing can be printed any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.reader.is_finished()
+    }
+
     /// Everything, once the program has ended.
     pub(super) async fn all(&mut self) -> Result<String> {
         // A child that it left behind may hold the stream open for as long as it likes.

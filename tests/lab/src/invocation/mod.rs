@@ -140,9 +140,13 @@ impl Running {
     pub async fn line(&mut self, text: &str) -> Result<String> {
         let what = format!("`{text}` in the output of {}", self.shown);
         let found = wait::until(what, self.deadline, async || {
-            Ok(self.stdout.with(text).or_else(|| self.stderr.with(text)))
+            // Looked at before the lines, so that none can come after it.
+            let over = self.stdout.is_over() && self.stderr.is_over();
+            let line = self.stdout.with(text).or_else(|| self.stderr.with(text));
+            Ok((over || line.is_some()).then_some(line))
         });
-        found.await.map_err(|late| self.told(&late))
+        let missing = || anyhow!("{} ended without saying `{text}`", self.shown);
+        found.await.and_then(|line| line.ok_or_else(missing)).map_err(|error| self.told(&error))
     }
 
     /// Sends a signal.

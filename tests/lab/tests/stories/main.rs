@@ -11,5 +11,7 @@ mod image;
 mod order;
 mod output;
 mod readme;
+mod refusals;
+mod restarts;
 mod soak;
 mod support;
