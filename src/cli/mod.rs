@@ -119,10 +119,10 @@ pub struct PromoteArgs {
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "10m")]
     pub first_soak: Duration,
     /// Set this image in each zone when its turn comes; [CONTAINER=]IMAGE
-    #[arg(long, value_name = "IMAGE", conflicts_with = "expect")]
+    #[arg(long, value_name = "IMAGE", value_parser = values::image, conflicts_with = "expect")]
     pub image: Vec<String>,
     /// Wait until the zones ask for this image; [CONTAINER=]IMAGE
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, value_name = "IMAGE", value_parser = values::image)]
     pub expect: Vec<String>,
     /// How long to wait for the expected image
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "15m")]

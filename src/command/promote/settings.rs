@@ -68,6 +68,9 @@ fn order(
     skipped: &BTreeSet<ZoneId>,
 ) -> Result<Vec<ZoneId>, Error> {
     let mut order = zones(group, &args.order)?;
+    if let Some(twice) = (1..order.len()).find(|at| order[..*at].contains(&order[*at])) {
+        return Err(Error::usage(format!("--order names zone `{}` twice", order[twice])));
+    }
     order.extend(
         group
             .zones

@@ -15,10 +15,10 @@ pub struct Selection<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// There is no group at all.
-    #[error("no Rollout here serves a zone")]
+    #[error("no Rollout serves a zone")]
     NoGroups,
     /// Several groups, and the address does not say which.
-    #[error("several groups here: {}", .0.join(", "))]
+    #[error("there are several groups: {}", .0.join(", "))]
     Several(Vec<String>),
     /// The address could mean several zones.
     #[error("`{address}` could be any of {}", candidates.join(", "))]
@@ -149,9 +149,9 @@ mod tests {
     #[test]
     fn what_is_ambiguous_names_its_candidates() {
         let groups = [group("test"), group("shop")];
-        assert_eq!(told(&groups, None), "several groups here: test, shop");
+        assert_eq!(told(&groups, None), "there are several groups: test, shop");
         assert_eq!(told(&groups, Some("a")), "`a` could be any of test/a, shop/a");
         assert_eq!(told(&groups, Some("shop-b")), "shop/b");
-        assert_eq!(told(&[], None), "no Rollout here serves a zone");
+        assert_eq!(told(&[], None), "no Rollout serves a zone");
     }
 }

@@ -17,7 +17,8 @@ use crate::zone::{ZoneFacts, ZoneState, zone_state};
 
 /// How long the controller may take for what it does in one reconcile.
 pub(super) const CONTROLLER: Duration = Duration::from_mins(1);
-/// How long the controller may leave something unnoticed before the Rollout is touched.
+/// How long the controller may leave something unnoticed before the Rollout is touched; twice as long
+/// before it is touched again.
 const UNHEARD: Duration = Duration::from_secs(5);
 /// How long after a gate was opened it may be opened again if it is found closed.
 const OPEN_AGAIN: Duration = Duration::from_secs(10);
@@ -238,7 +239,7 @@ fn zone_to_nudge(run: &Run, scene: &Scene, now: Moment) -> Option<ZoneId> {
         let still = facts.is_some_and(|facts| facts.awaits_controller());
         still
             && record.unheard.is_some_and(|since| past(since, UNHEARD, now))
-            && record.nudged.is_none_or(|at| past(at, UNHEARD, now))
+            && record.nudged.is_none_or(|(at, times)| past(at, UNHEARD * 2_u32.pow(times), now))
     };
     run.settings().order.iter().find(unheard).cloned()
 }

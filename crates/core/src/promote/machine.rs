@@ -327,7 +327,8 @@ impl Run {
         }
         record.uncertain = None;
         if let Action::Nudge { .. } = action {
-            record.nudged = Some(now);
+            let times = record.nudged.map_or(0, |(_, times)| times);
+            record.nudged = Some((now, times + 1));
         } else {
             record.last_act = Some((action, now));
         }

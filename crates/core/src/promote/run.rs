@@ -99,7 +99,8 @@ pub struct ZoneRun {
     pub(super) changed: Option<Moment>,
     /// Since when the controller has had something to notice.
     pub(super) unheard: Option<Moment>,
-    pub(super) nudged: Option<Moment>,
+    /// When it was touched for that, and how often.
+    pub(super) nudged: Option<(Moment, u32)>,
     /// The Rollout's resource version, and the moment at which it counts as at rest.
     rest: Option<(String, Moment)>,
     glimpse: Option<ZoneGlimpse>,
@@ -288,11 +289,11 @@ impl Run {
             };
             record.rest = Some((version.clone(), now.after(REST.saturating_sub(age))));
         }
-        record.unheard = match record.unheard {
-            _ if !facts.awaits_controller() => None,
-            None => Some(now),
-            since => since,
-        };
+        if facts.awaits_controller() {
+            record.unheard.get_or_insert(now);
+        } else {
+            (record.unheard, record.nudged) = (None, None);
+        }
     }
 
     fn follow(&mut self, scene: &Scene, zone: &Zone, now: Moment) {

@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use zone_lab::kinds::VIRTUAL_SERVICE;
 use zone_lab::{Lab, Namespace};
 
+use crate::schemas::ensure_fits;
 use crate::support::{
     Layout, PROMOTE, RING, SOAKS, SOON, ZONE_LOCAL, ask_all, ensure_code, ensure_says, group,
     until_rollout, weight, zone,
@@ -109,6 +110,8 @@ async fn zones_at_rest_or_at_their_gate_are_told_apart() -> Result<()> {
     ensure_code(&told, 0)?;
     ensure_says(&told, "zone a: nothing to take back: it is at rest on myapp:v1")?;
     ensure_says(&told, "zone b: never started: it waits at its gate, untouched")?;
+    let json = namespace.plugin(["abort", "a", "b", "-o", "json"]).run().await?;
+    ensure_fits("abort", &serde_json::from_str(&json.stdout)?)?;
     let none = namespace.plugin(["abort"]).run().await?;
     ensure_code(&none, 0)?;
     ensure_says(&none, "no zone is in flight")?;

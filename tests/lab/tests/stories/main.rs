@@ -3,6 +3,7 @@
 mod abort;
 mod connection;
 mod contention;
+mod docs;
 mod failure;
 mod faults;
 mod gitops;
@@ -10,8 +11,9 @@ mod hold;
 mod image;
 mod order;
 mod output;
-mod readme;
+
 mod refusals;
 mod restarts;
+mod schemas;
 mod soak;
 mod support;

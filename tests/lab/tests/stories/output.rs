@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use zone_lab::kinds::ROLLOUT;
 use zone_lab::{Lab, Namespace, ZONES};
 
+use crate::schemas::ensure_fits;
 use crate::support::{
     LONG, Layout, PROMOTE, RING, SOAKS, ask_all, ensure_code, ensure_says, group, until_rollout,
     writes, zone,
@@ -23,6 +24,9 @@ async fn events_begin_with_a_version_and_end_with_the_outcome() -> Result<()> {
     let finished = namespace.plugin(arguments).deadline(LONG).run().await?;
     ensure_code(&finished, 0)?;
     let events: Vec<Value> = finished.stdout.lines().map(parsed).collect::<Result<_>>()?;
+    for event in &events {
+        ensure_fits("promotion-event", event)?;
+    }
     let (first, last) = (&events[0], &events[events.len() - 1]);
     ensure!(first["kind"] == "PromotionEvents" && first["group"] == "test", "{first}");
     ensure!(last["kind"] == "PromotionResult" && last["outcome"] == "Done", "{last}");
@@ -60,6 +64,7 @@ async fn one_document_tells_the_result_with_the_same_exit_code() -> Result<()> {
     let refused = namespace.plugin(["promote", "--sequential", "-o", "json"]).run().await?;
     ensure_code(&refused, 5)?;
     let document = parsed(&refused.stdout)?;
+    ensure_fits("promotion-result", &document)?;
     ensure!(document["outcome"] == "Refused" && document["wrote"] == false, "{document}");
     let text = document["text"].as_str().unwrap_or_default();
     ensure!(text.contains("zones a, b are moving at the same time"), "{text}");
@@ -76,6 +81,7 @@ async fn status_tells_states_from_a_closed_list() -> Result<()> {
     until_rollout(&namespace, zone("b"), "at its gate", at_gate).await?;
     let json = namespace.plugin(["status", "-o", "json"]).run().await?;
     let document = parsed(&json.stdout)?;
+    ensure_fits("status", &document)?;
     ensure!(document["apiVersion"] == "zone-rollout.io/v1alpha1", "{document}");
     ensure!(document["kind"] == "GroupStatus", "{document}");
     let states: Vec<&str> = document["zones"]
@@ -90,6 +96,7 @@ async fn status_tells_states_from_a_closed_list() -> Result<()> {
     }
     let yaml = namespace.plugin(["status", "-o", "yaml"]).run().await?;
     let yaml: Value = serde_saphyr::from_str(&yaml.stdout)?;
+    ensure_fits("status", &yaml)?;
     ensure!(yaml["zones"][1]["state"] == "Gate", "{yaml}");
     let names = namespace.plugin(["status", "-o", "name"]).run().await?;
     ensure!(names.stdout.lines().count() == 3, "{names}");
@@ -162,6 +169,7 @@ async fn pauses_for_people_stop_the_run_or_are_opened() -> Result<()> {
     ensure_code(&stopped, 7)?;
     ensure_says(&stopped, "zone a: step 2 is a pause for a person")?;
     let told = parsed(&std::fs::read_to_string(&told)?)?;
+    ensure_fits("promotion-result", &told)?;
     ensure!(told["outcome"] == "Outstanding" && told["exitCode"] == 7, "{told}");
     let arguments = PROMOTE.into_iter().chain(SOAKS).chain(["--pauses", "open"]);
     let promoted = namespace.plugin(arguments).deadline(LONG).run().await?;

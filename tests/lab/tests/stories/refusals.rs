@@ -14,10 +14,12 @@ use crate::support::{
     LONG, Layout, RING, ask_all, ensure_code, group, rollout, until_weight, writes, zone,
 };
 
-const PROMOTE: &[&str] = &["promote", "--sequential", "--yes"];
+/// What is not refused by mistake ends soon, and shows.
+const PROMOTE: &[&str] =
+    &["promote", "--sequential", "--yes", "--first-soak", "1s", "--soak", "1s"];
 /// Refused for whatever right is missing: with `abort-zone`, a promotion may need them all.
 const PROMOTE_OR_ABORT: &[&str] =
-    &["promote", "--sequential", "--yes", "--on-failure", "abort-zone"];
+    &["promote", "a", "--yes", "--first-soak", "1s", "--on-failure", "abort-zone"];
 const STATUS: &[&str] = &["status"];
 /// How many groups are set up at the same time.
 const AT_ONCE: usize = 4;

@@ -7,8 +7,8 @@ use zone_lab::kinds::LEASE;
 use zone_lab::{Lab, Namespace, Running, Signal, ZONES};
 
 use crate::support::{
-    History, LONG, Layout, PROMOTE, RING, SOAKS, ask_all, ensure_code, ensure_says, group,
-    stable_image, writes, zone,
+    History, LONG, Layout, PROMOTE, RING, SOAKS, ask_all, ensure_code, group, stable_image, writes,
+    zone,
 };
 
 /// A lease that is older has expired.
