@@ -5,12 +5,13 @@ TOOLS := $(or $(ZONE_ROLLOUT_TOOLS),$(HOME)/.cache/zone-rollout-tools)
 CARGO_DENY_VERSION := 0.20.2
 LAB := $(CARGO) run --quiet -p zone-lab --bin lab --
 
-.PHONY: help install lab lab-down test test-all tools
+.PHONY: help install lab lab-down bench test test-all tools
 
 help:
 	@echo 'make install   build the plugin and put it where kubectl finds it'
 	@echo 'make lab       build and start a real control plane with three Rollouts, and leave it up'
 	@echo 'make lab-down  end it'
+	@echo 'make bench     measure it next to what there is today'
 	@echo 'make test      everything that is checked before a change lands'
 	@echo 'make test-all  that, and what takes too long for it'
 
@@ -23,6 +24,11 @@ lab:
 
 lab-down:
 	$(LAB) down
+
+bench:
+	$(CARGO) build --quiet --locked --release --bin kubectl-zone_rollout
+	$(CARGO) build --quiet --locked -p zone-lab --bin bench
+	$(LAB) run -- env PATH="$(CURDIR)/target/release:$$PATH" target/debug/bench
 
 test: tools
 	PATH="$(TOOLS)/bin:$$PATH" tests/phases.sh
