@@ -7,8 +7,9 @@ use backon::{ExponentialBuilder, Retryable};
 use futures::TryFutureExt;
 use futures::future::BoxFuture;
 use futures::try_join;
-use kube::Api;
 use kube::api::ListParams;
+use kube::error::DiscoveryError;
+use kube::{Api, discovery};
 use serde::de::DeserializeOwned;
 use zone_rollout_core::scene::{Autoscaler, Coverage, Kind, Origin, Scene};
 
@@ -123,20 +124,22 @@ impl KubeCluster {
         known.flatten().cloned().unwrap_or_else(|| info.version.to_owned())
     }
 
-    /// The preferred version of a group, remembered for Istio's; nothing if the group is not served.
+    /// The most stable version in which a kind is served, remembered for Istio's; nothing if it is not.
     pub(super) async fn look_up(&self, info: &KindInfo) -> kube::Result<Option<String>> {
-        let groups = self.limited(self.client.list_api_groups()).await?;
-        let preferred = groups
-            .groups
-            .into_iter()
-            .find(|group| group.name == info.group)
-            .and_then(|group| group.preferred_version)
-            .map(|preferred| preferred.version);
-        if let Some(version) = preferred.clone().filter(|_| info.group == VIRTUAL_SERVICES.group) {
+        let group = match self.limited(discovery::group(&self.client, info.group)).await {
+            Ok(group) => group,
+            Err(kube::Error::Discovery(DiscoveryError::MissingApiGroup(_))) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        // The version that a group prefers need not have all of its kinds.
+        let mut resources = group.resources_by_stability().into_iter();
+        let served = resources.find(|(resource, _)| resource.kind == info.kind);
+        let version = served.map(|(resource, _)| resource.version);
+        if let Some(version) = version.clone().filter(|_| info.group == VIRTUAL_SERVICES.group) {
             // Two kinds of the group may look it up at the same time, with the same result.
             drop(self.istio_version.set(version));
         }
-        Ok(preferred)
+        Ok(version)
     }
 
     async fn list<T: DeserializeOwned + Clone + std::fmt::Debug>(

@@ -4,14 +4,11 @@
 use futures::future::BoxFuture;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Api, ResourceExt};
-use zone_rollout_core::write::{Drift, Subresource, TargetKind, Write, Written};
+use zone_rollout_core::write::{Drift, FIELD_MANAGER, Subresource, TargetKind, Write, Written};
 
 use super::connect::KubeCluster;
 use super::explain::{self, Fate};
 use super::kinds::{ROLLOUTS, VIRTUAL_SERVICES};
-
-/// Field manager of everything that is written.
-const FIELD_MANAGER: &str = "kubectl-zone-rollout";
 
 /// What the API server says when a `test` of a JSON patch fails.
 const TEST_FAILED: &str = "the server rejected our request due to an error in our request";

@@ -76,7 +76,7 @@ impl Context<'_> {
                  which there are: kubectl get rollouts --show-labels{flags}"
             )),
             AddressError::Several(_) => failed.hint(format!(
-                "name one: kubectl zone-rollout status {}{flags}",
+                "name one after the verb; see what it has: kubectl zone-rollout status {}{flags}",
                 groups.first().map_or("GROUP", |group| group.name.as_str())
             )),
             AddressError::Ambiguous { candidates, .. } => failed.hint(format!(

@@ -65,10 +65,17 @@ pub struct VersionView {
     pub images: Vec<(String, String)>,
     /// Template hash.
     pub hash: String,
-    /// Ready pods.
+    /// Its pods, if they can be seen.
+    pub pods: Option<PodsView>,
+}
+
+/// Pods of a version.
+#[derive(Debug, Clone, Copy)]
+pub struct PodsView {
+    /// Those that are Ready.
     pub ready: u32,
-    /// Pods.
-    pub pods: u32,
+    /// All of them.
+    pub all: u32,
 }
 
 impl GroupView {
@@ -91,6 +98,10 @@ impl ZoneView {
             return Self::unseen(zone, state);
         };
         let rollout = facts.rollout;
+        let seen = scene.pods.is_known() && scene.replica_sets.is_known();
+        let version = |workload: &Option<Workload<'_>>, wanted| {
+            workload.as_ref().map(|workload| VersionView::of(workload, rollout, wanted, seen))
+        };
         let all_pods = [&facts.stable, &facts.canary].into_iter().flatten();
         Self {
             zone: zone.clone(),
@@ -100,8 +111,8 @@ impl ZoneView {
             wanted: if facts.is_in_flight() { rollout.desired_weight() } else { 0 },
             in_force: facts.in_force.clone(),
             replicas: rollout.replicas(),
-            stable: facts.stable.as_ref().map(|stable| VersionView::of(stable, rollout, false)),
-            canary: facts.canary.as_ref().map(|canary| VersionView::of(canary, rollout, true)),
+            stable: version(&facts.stable, false),
+            canary: version(&facts.canary, true),
             since: since(rollout, &state),
             trouble: worst_trouble(all_pods.flat_map(|workload| workload.pods.iter().copied())),
             outage: outage(scene, &facts),
@@ -134,15 +145,14 @@ impl ZoneView {
 }
 
 impl VersionView {
-    fn of(workload: &Workload<'_>, rollout: &Rollout, wanted: bool) -> Self {
+    fn of(workload: &Workload<'_>, rollout: &Rollout, wanted: bool, seen: bool) -> Self {
         // The ReplicaSet of the wanted template may not exist yet; the Rollout has it in any case.
         let template = if wanted { Some(&rollout.spec.template) } else { workload.template() };
         Self {
-            version: template.map(zone_rollout_core::template::version).unwrap_or_default(),
+            version: template.map_or_else(|| "?".to_owned(), zone_rollout_core::template::version),
             images: template.map(images).unwrap_or_default(),
             hash: workload.hash.to_owned(),
-            ready: workload.ready(),
-            pods: workload.count(),
+            pods: seen.then(|| PodsView { ready: workload.ready(), all: workload.count() }),
         }
     }
 }

@@ -3,6 +3,8 @@
 mod ending;
 mod settings;
 
+use std::time::{Duration, Instant};
+
 use zone_rollout_core::group::Group;
 use zone_rollout_core::promote::{Blocker, Goal, Outcome, Planned, Run, Settings, plan};
 use zone_rollout_core::scene::Scene;
@@ -17,17 +19,18 @@ use crate::render::report::{Bars, Lines, Quiet, Reporter, Stream};
 use crate::render::words::{self, blocked};
 use crate::render::{Io, document, plan as plan_text};
 
+/// How long the controller may take to look at a change before the run is refused.
+const CONTROLLER_NEEDS: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
 pub(super) async fn run(
     context: &Context<'_>,
     args: &PromoteArgs,
     io: &mut Io,
 ) -> Result<Exit, Error> {
     let want = Want { autoscalers: args.hold, ..context.want(&args.which) };
-    let scene = context.cluster.read(&want).await?;
-    let (group, zone) = context.find(&scene, &args.which, args.address.as_deref())?;
-    let settings = settings::settings(args, &group, zone.as_ref(), io)?;
-    let goal = settings::goal(args, &scene, &group)?;
-    match plan(&scene, &group, &settings, goal.as_ref(), clock::now()) {
+    let Judged { scene, group, settings, goal, planned } = judge(context, args, &want, io).await?;
+    match planned {
         Planned::NothingToDo => Ok(nothing_to_do(context, args, &scene, &group, io)),
         Planned::Refused(blockers) => Ok(refuse(context, args, &group, &blockers, io)),
         Planned::Plan(plan) => {
@@ -46,6 +49,36 @@ pub(super) async fn run(
             let goal = goal.ok_or_else(|| Error::unexpected("there is no goal"))?;
             drive(context, args, want, settings, group, goal, io).await
         }
+    }
+}
+
+/// What was asked for, judged against what is.
+struct Judged {
+    scene: Scene,
+    group: Group,
+    settings: Settings,
+    goal: Option<Goal>,
+    planned: Planned,
+}
+
+/// Reads and plans. A change that was made a moment ago is given the time that its controller needs.
+async fn judge(
+    context: &Context<'_>,
+    args: &PromoteArgs,
+    want: &Want,
+    io: &Io,
+) -> Result<Judged, Error> {
+    let begun = Instant::now();
+    loop {
+        let scene = context.cluster.read(want).await?;
+        let (group, zone) = context.find(&scene, &args.which, args.address.as_deref())?;
+        let settings = settings::settings(args, &group, zone.as_ref(), io)?;
+        let goal = settings::goal(args, &scene, &group)?;
+        let planned = plan(&scene, &group, &settings, goal.as_ref(), clock::now());
+        if !planned.awaits_controller() || begun.elapsed() >= CONTROLLER_NEEDS {
+            return Ok(Judged { scene, group, settings, goal, planned });
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
     }
 }
 

@@ -62,8 +62,9 @@ struct VersionDocument {
     version: String,
     images: Vec<ImageDocument>,
     pod_template_hash: String,
-    pods: u32,
-    ready_pods: u32,
+    /// Null if they cannot be seen.
+    pods: Option<u32>,
+    ready_pods: Option<u32>,
 }
 
 #[derive(Debug, Serialize)]
@@ -124,7 +125,7 @@ fn version_document(version: &VersionView) -> VersionDocument {
             })
             .collect(),
         pod_template_hash: version.hash.clone(),
-        pods: version.pods,
-        ready_pods: version.ready,
+        pods: version.pods.map(|pods| pods.all),
+        ready_pods: version.pods.map(|pods| pods.ready),
     }
 }

@@ -2,10 +2,15 @@
 
 use zone_rollout_core::group::Group;
 use zone_rollout_core::promote::Blocker;
+use zone_rollout_core::scene::Coverage;
 use zone_rollout_core::time::Moment;
 use zone_rollout_core::zone::ZoneState;
 
 use super::{Flags, clock};
+
+/// Shows whether the Rollouts controller runs.
+const CONTROLLER: &str =
+    "kubectl get pods --all-namespaces -l app.kubernetes.io/name=argo-rollouts";
 
 /// The blocker in one or more lines: what it is, where self-advancing zones will be, and what helps.
 pub fn lines(blocker: &Blocker, group: &Group, flags: &Flags, now: Moment) -> Vec<String> {
@@ -37,8 +42,11 @@ fn help(blocker: &Blocker, group: &Group, flags: &Flags) -> String {
     };
     let abort = |zone| format!("kubectl zone-rollout abort {name}/{zone}{flags}");
     match blocker {
-        Blocker::Unseen { .. } => {
-            format!("see what you may read: kubectl auth can-i --list{flags}")
+        Blocker::Unseen { kind, coverage: Coverage::Forbidden } => {
+            format!("see whether you may: kubectl auth can-i list {kind}{flags}")
+        }
+        Blocker::Unseen { kind, .. } => {
+            format!("see whether the cluster has them: kubectl get {kind}{flags}")
         }
         Blocker::SharedRule { .. } => {
             "give each Rollout a DestinationRule of its own, for the same host".to_owned()
@@ -56,9 +64,12 @@ fn help(blocker: &Blocker, group: &Group, flags: &Flags) -> String {
              {}{flags}",
             rollout(zone)
         ),
-        Blocker::State(_, ZoneState::NeverReconciled) => {
-            "kubectl get pods --all-namespaces -l app.kubernetes.io/name=argo-rollouts".to_owned()
-        }
+        Blocker::State(_, ZoneState::NeverReconciled) => CONTROLLER.to_owned(),
+        Blocker::State(zone, ZoneState::Unobserved) => format!(
+            "{CONTROLLER}; if it is, let it look again: kubectl annotate rollout {} \
+             zone-rollout.io/nudge=again --overwrite{flags}",
+            rollout(zone)
+        ),
         Blocker::State(zone, ZoneState::PromotingFull) => format!("to stop it: {}", abort(zone)),
         Blocker::State(zone, _) => format!("kubectl describe rollout {}{flags}", rollout(zone)),
         Blocker::Lost(zone, _) | Blocker::Parked(zone) => {

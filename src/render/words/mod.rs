@@ -10,7 +10,7 @@ use zone_rollout_core::time::{Moment, format_duration};
 use zone_rollout_core::traffic::RouteGap;
 use zone_rollout_core::zone::ZoneState;
 
-use super::view::{GroupView, ZoneView};
+use super::view::{GroupView, VersionView, ZoneView};
 
 /// Flags to repeat in commands that are printed, so that they can be pasted: ` -n shop`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -116,11 +116,14 @@ pub fn weight(zone: &ZoneView) -> String {
 /// Ready pods of the stable version, and of the new one while it is in flight: `3/3 + 1/1`.
 pub fn pods(zone: &ZoneView) -> String {
     let stable = match &zone.stable {
-        Some(stable) => format!("{}/{}", stable.ready, zone.replicas.max(stable.pods)),
         None => "-".to_owned(),
+        Some(VersionView { pods: None, .. }) => return "?".to_owned(),
+        Some(VersionView { pods: Some(pods), .. }) => {
+            format!("{}/{}", pods.ready, zone.replicas.max(pods.all))
+        }
     };
-    match &zone.canary {
-        Some(canary) => format!("{stable} + {}/{}", canary.ready, canary.pods),
+    match zone.canary.as_ref().and_then(|canary| canary.pods) {
+        Some(canary) => format!("{stable} + {}/{}", canary.ready, canary.all),
         None => stable,
     }
 }

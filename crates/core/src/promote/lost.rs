@@ -54,8 +54,7 @@ fn lost_zone(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<LostC
 
 /// Who probably changed a spec: the GitOps tool that owns it, or else its last writer.
 fn suspect(meta: &Meta) -> Option<String> {
-    let of_spec = meta.managed_fields.iter().filter(|entry| entry.subresource.is_empty());
-    let last = || of_spec.max_by_key(|entry| entry.time).map(|entry| entry.manager.clone());
+    let last = || meta.last_writer_of_spec().map(str::to_owned);
     gitops::owner(meta).map(|owner| owner.to_string()).or_else(last)
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::exposure::{Exposure, exposure};
 use crate::group::{Group, Zone, ZoneId};
+use crate::promote::blocker::unheard;
 use crate::promote::{Blocker, Goal, Settings, blockers};
 use crate::scene::Scene;
 use crate::time::Moment;
@@ -67,7 +68,17 @@ pub enum Planned {
     Refused(Vec<Blocker>),
 }
 
-/// Plans a run. Without a goal there is nothing to do.
+impl Planned {
+    /// True if all that forbids it is that the controller has not looked yet.
+    pub fn awaits_controller(&self) -> bool {
+        let unheard = |blocker: &Blocker| {
+            matches!(blocker, Blocker::State(_, ZoneState::Unobserved | ZoneState::NeverReconciled))
+        };
+        matches!(self, Self::Refused(blockers) if blockers.iter().all(unheard))
+    }
+}
+
+/// Plans a run. Without a goal there is nothing to do, unless nobody knows yet whether there is.
 pub fn plan(
     scene: &Scene,
     group: &Group,
@@ -75,7 +86,10 @@ pub fn plan(
     goal: Option<&Goal>,
     now: Moment,
 ) -> Planned {
-    let Some(goal) = goal else { return Planned::NothingToDo };
+    let Some(goal) = goal else {
+        let unheard = unheard(scene, group, settings, now);
+        return if unheard.is_empty() { Planned::NothingToDo } else { Planned::Refused(unheard) };
+    };
     let blockers = blockers(scene, group, settings, goal, now);
     if !blockers.is_empty() {
         return Planned::Refused(blockers);

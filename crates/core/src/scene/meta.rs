@@ -41,6 +41,12 @@ impl Meta {
         Key::new(&self.namespace, &self.name)
     }
 
+    /// The field manager that changed the object last, not counting its subresources.
+    pub fn last_writer_of_spec(&self) -> Option<&str> {
+        let of_spec = self.managed_fields.iter().filter(|entry| entry.subresource.is_empty());
+        of_spec.max_by_key(|entry| entry.time).map(|entry| entry.manager.as_str())
+    }
+
     /// True if the object is owned by the object with this uid.
     pub fn is_owned_by(&self, uid: &str) -> bool {
         !uid.is_empty() && self.owner_references.iter().any(|owner| owner.uid == uid)

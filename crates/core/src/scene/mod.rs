@@ -147,6 +147,11 @@ impl<T> Kind<T> {
         matches!(self.coverage, Coverage::Complete(_))
     }
 
+    /// True if the objects are known, be it from earlier; false if they could never be read.
+    pub fn is_known(&self) -> bool {
+        matches!(self.coverage, Coverage::Complete(_) | Coverage::Stale { .. })
+    }
+
     /// Adds or replaces an object.
     pub fn insert(&mut self, key: Key, value: T, origin: Origin) {
         self.items.insert(key, Seen { value: Arc::new(value), origin });

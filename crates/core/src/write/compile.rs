@@ -216,27 +216,35 @@ mod tests {
     use crate::testing::{object, running, scene_of, spec};
 
     fn compiled(action: &Action, change: impl Fn(&mut Vec<Value>)) -> String {
+        in_scene(change, |scene, group| compile(action, scene, group))
+    }
+
+    /// The same for what only a cleared action may do.
+    fn of_rollout(
+        compile: impl Fn(&Rollout) -> Result<Write, Drift>,
+        change: impl Fn(&mut Vec<Value>),
+    ) -> String {
+        in_scene(change, |scene, group| compile(rollout_of(scene, group, &zone_a())?))
+    }
+
+    fn in_scene(
+        change: impl Fn(&mut Vec<Value>),
+        compile: impl Fn(&Scene, &Group) -> Result<Write, Drift>,
+    ) -> String {
         let mut objects = running(ring(&spec()));
         let rollout = object(&mut objects, "Rollout", "test-a");
         rollout["status"]["currentPodHash"] = json!("v2");
         rollout["status"]["currentStepIndex"] = json!(0);
         change(&mut objects);
         let scene = scene_of(&objects);
-        match compile(action, &scene, &find_groups(&scene)[0]) {
-            Ok(write) => format!(
-                "{:?} {} {:?}\n{}",
-                write.kind,
-                write.key,
-                write.subresource,
-                write
-                    .patch()
-                    .as_array()
-                    .unwrap()
-                    .iter()
-                    .map(Value::to_string)
-                    .collect::<Vec<_>>()
-                    .join("\n")
-            ),
+        match compile(&scene, &find_groups(&scene)[0]) {
+            Ok(write) => {
+                let patch = write.patch();
+                let ops: Vec<String> =
+                    patch.as_array().unwrap().iter().map(Value::to_string).collect();
+                let (kind, subresource) = (write.kind, write.subresource);
+                format!("{kind:?} {} {subresource:?}\n{}", write.key, ops.join("\n"))
+            }
             Err(drift) => format!("drift: {drift}"),
         }
     }
@@ -276,6 +284,54 @@ mod tests {
         {"op":"test","path":"/status/currentPodHash","value":"v2"}
         {"op":"add","path":"/spec/paused","value":true}
         {"op":"add","path":"/metadata/annotations/zone-rollout.io~1hold","value":"r1"}
+        "#);
+    }
+
+    #[test]
+    fn an_image_replaces_the_one_that_was_seen() {
+        let images = |name: &str| Images::from([(name.to_owned(), "myapp:v2".to_owned())]);
+        let of_app = |rollout: &Rollout| set_image(rollout, &images("app"));
+        insta::assert_snapshot!(of_rollout(of_app, |_| {}), @r#"
+        Rollout default/test-a Main
+        {"op":"test","path":"/metadata/uid","value":"rollout-a"}
+        {"op":"test","path":"/spec/template/spec/containers/0/name","value":"app"}
+        {"op":"test","path":"/spec/template/spec/containers/0/image","value":"myapp:v1"}
+        {"op":"replace","path":"/spec/template/spec/containers/0/image","value":"myapp:v2"}
+        "#);
+        let of_web = |rollout: &Rollout| set_image(rollout, &images("web"));
+        insta::assert_snapshot!(of_rollout(of_web, |_| {}), @"drift: container `web` is gone");
+    }
+
+    #[test]
+    fn a_hold_is_released_only_if_it_is_still_ours() {
+        let held = |objects: &mut Vec<Value>| {
+            let rollout = object(objects, "Rollout", "test-a");
+            rollout["spec"]["paused"] = json!(true);
+            rollout["metadata"]["annotations"][HOLD_ANNOTATION] = json!("r1");
+        };
+        insta::assert_snapshot!(of_rollout(release, held), @r#"
+        Rollout default/test-a Main
+        {"op":"test","path":"/metadata/uid","value":"rollout-a"}
+        {"op":"test","path":"/spec/paused","value":true}
+        {"op":"test","path":"/metadata/annotations/zone-rollout.io~1hold","value":"r1"}
+        {"op":"test","path":"/status/currentPodHash","value":"v2"}
+        {"op":"replace","path":"/spec/paused","value":false}
+        {"op":"remove","path":"/metadata/annotations/zone-rollout.io~1hold"}
+        "#);
+        insta::assert_snapshot!(of_rollout(release, |_| {}), @"drift: Rollout `test-a` is not held by this tool any more");
+    }
+
+    #[test]
+    fn a_nudge_changes_only_its_annotation_of_what_was_seen() {
+        let action = Action::Nudge { zone: zone_a() };
+        let seen = |objects: &mut Vec<Value>| {
+            object(objects, "Rollout", "test-a")["metadata"]["resourceVersion"] = json!("7");
+        };
+        insta::assert_snapshot!(compiled(&action, seen), @r#"
+        Rollout default/test-a Main
+        {"op":"test","path":"/metadata/uid","value":"rollout-a"}
+        {"op":"test","path":"/metadata/resourceVersion","value":"7"}
+        {"op":"add","path":"/metadata/annotations/zone-rollout.io~1nudge","value":"7"}
         "#);
     }
 

@@ -9,3 +9,6 @@ mod patch;
 pub use action::Action;
 pub use compile::{Drift, compile};
 pub use patch::{Guards, Op, Subresource, TargetKind, Write, Written};
+
+/// Field manager of everything that this tool writes.
+pub const FIELD_MANAGER: &str = "kubectl-zone-rollout";

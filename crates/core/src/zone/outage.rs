@@ -48,8 +48,8 @@ pub fn outage(scene: &Scene, facts: &ZoneFacts<'_>) -> Option<Outage> {
                 canary.traffic_routing.is_some() && !canary.dynamic_stable_scale
             });
         let stable = facts.stable.as_ref().filter(|_| keeps_stable)?;
-        (scene.pods.is_complete() && stable.ready() == 0)
-            .then(|| Outage::NoStablePods { pods: stable.count() })
+        let seen = scene.pods.is_complete() && scene.replica_sets.is_complete();
+        (seen && stable.ready() == 0).then(|| Outage::NoStablePods { pods: stable.count() })
     })
 }
 

@@ -360,7 +360,9 @@ async fn told_of_broken(lab: &Lab, name: &str, breaks: Vec<Break>) -> Result<Str
     for line in [STATUS, PROMOTE] {
         writeln!(all, "{}", told(&namespace, line, None).await?)?;
     }
-    ensure_untouched(&namespace).await?;
+    if let Err(wrote) = ensure_untouched(&namespace).await {
+        writeln!(all, "{wrote}")?;
+    }
     Ok(all)
 }
 
@@ -374,6 +376,7 @@ async fn broken_layouts_are_refused() -> Result<()> {
             .try_collect()
             .await?;
     assert_told("broken", &told.concat());
+    ensure!(!told.iter().any(|told| told.contains("it wrote: ")), "some wrote");
     Ok(())
 }
 

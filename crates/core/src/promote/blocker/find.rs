@@ -12,6 +12,7 @@ use crate::scene::{Coverage, Key, Rollout, Scene, Step};
 use crate::template::difference;
 use crate::time::Moment;
 use crate::traffic::{RouteGap, merged_rule, rollout_routes};
+use crate::write::FIELD_MANAGER;
 use crate::zone::{ZoneFacts, ZoneState, forecast, outage, zone_state};
 
 /// Everything that forbids this run now; empty if it may start.
@@ -31,6 +32,32 @@ pub fn blockers(
     found.extend(view.leaks());
     found.extend(view.specs());
     found
+}
+
+/// Zones whose spec the controller has not looked at.
+pub(in crate::promote) fn unheard(
+    scene: &Scene,
+    group: &Group,
+    settings: &Settings,
+    now: Moment,
+) -> Vec<Blocker> {
+    let zones = group.zones.iter().filter(|zone| !settings.skipped.contains(&zone.id));
+    zones
+        .map(|zone| (zone, zone_state(scene, group, zone, None, now)))
+        .filter(|(zone, state)| is_unheard(scene, zone, state))
+        .map(|(zone, state)| Blocker::State(zone.id.clone(), state))
+        .collect()
+}
+
+/// What a run of this tool has written is no reason not to go on with it: a controller that missed it
+/// is touched.
+fn is_unheard(scene: &Scene, zone: &Zone, state: &ZoneState) -> bool {
+    let writer = zone.rollout(scene).and_then(|rollout| rollout.meta.last_writer_of_spec());
+    match state {
+        ZoneState::NeverReconciled => true,
+        ZoneState::Unobserved => writer != Some(FIELD_MANAGER),
+        _ => false,
+    }
 }
 
 struct View<'a> {
@@ -70,7 +97,7 @@ impl<'a> View<'a> {
             .filter(|(kind, coverage)| {
                 *kind != "horizontalpodautoscalers" || **coverage != Coverage::KindAbsent
             })
-            .map(|(kind, coverage)| Blocker::Unseen { kind, why: coverage.to_string() })
+            .map(|(kind, coverage)| Blocker::Unseen { kind, coverage: coverage.clone() })
             .collect()
     }
 
@@ -148,6 +175,10 @@ impl<'a> View<'a> {
                 continue;
             }
             let state = self.state(zone);
+            if is_unheard(self.scene, zone, &state) {
+                found.push(Blocker::State(zone.id.clone(), state));
+                continue;
+            }
             let facts = ZoneFacts::gather(self.scene, zone);
             let hopeless = matches!(
                 state,
@@ -155,7 +186,6 @@ impl<'a> View<'a> {
                     | ZoneState::Deleting
                     | ZoneState::Unknown { .. }
                     | ZoneState::Unsupported { .. }
-                    | ZoneState::NeverReconciled
                     | ZoneState::InvalidSpec { .. }
                     | ZoneState::Aborted { .. }
                     | ZoneState::PromotingFull
@@ -340,6 +370,27 @@ mod tests {
         let mut objects = at_the_gates();
         change(&mut objects);
         blocked(&objects, |_| {})
+    }
+
+    #[test]
+    fn a_change_that_the_controller_has_not_seen_is_refused_unless_it_is_ours() {
+        let unseen = |manager: &str| {
+            let mut objects = running(ring(&spec()));
+            let metadata = &mut object(&mut objects, "Rollout", "test-a")["metadata"];
+            metadata["generation"] = json!(9);
+            metadata["managedFields"] = json!([
+                {"manager": "kubectl", "time": "2026-11-30T11:00:00Z"},
+                {"manager": manager, "time": "2026-11-30T11:00:01Z"},
+                {"manager": "x", "subresource": "status", "time": "2026-11-30T11:00:02Z"},
+            ]);
+            let scene = scene_of(&objects);
+            let group = find_groups(&scene).remove(0);
+            let planned = crate::promote::plan(&scene, &group, &settings(), None, now());
+            (planned.awaits_controller(), blocked(&objects, |_| {}))
+        };
+        let told = "zone a has a change that the Rollouts controller has not seen; is it running?";
+        assert_eq!(unseen("argocd-controller"), (true, told.to_owned()));
+        assert_eq!(unseen(FIELD_MANAGER), (false, String::new()));
     }
 
     #[test]

@@ -6,12 +6,12 @@ use std::fmt;
 
 use crate::gitops::GitOpsOwner;
 use crate::group::ZoneId;
-use crate::scene::Key;
+use crate::scene::{Coverage, Key};
 use crate::traffic::RouteGap;
 use crate::zone::{Outage, Waypoint, ZoneState};
 
 pub use find::blockers;
-pub(super) use find::needs_hold;
+pub(super) use find::{needs_hold, unheard};
 
 /// One thing that forbids a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +21,7 @@ pub enum Blocker {
         /// The kind.
         kind: &'static str,
         /// Why.
-        why: String,
+        coverage: Coverage,
     },
     /// Several Rollouts rewrite one DestinationRule; each drops the subsets of the others.
     SharedRule {
@@ -96,7 +96,7 @@ impl fmt::Display for Blocker {
             zones.iter().map(|zone| zone.0.as_str()).collect::<Vec<_>>().join(", ")
         };
         match self {
-            Self::Unseen { kind, why } => write!(f, "{kind} cannot be read ({why})"),
+            Self::Unseen { kind, coverage } => write!(f, "{kind} cannot be read ({coverage})"),
             Self::SharedRule { rule, zones } => write!(
                 f,
                 "the Rollouts of zones {} share DestinationRule `{rule}`: each erases the \
@@ -176,6 +176,9 @@ fn in_words(state: &ZoneState) -> String {
         ZoneState::Unsupported { why } => format!("is not supported: {why}"),
         ZoneState::NeverReconciled => {
             "was never seen by the Rollouts controller; is it running?".to_owned()
+        }
+        ZoneState::Unobserved => {
+            "has a change that the Rollouts controller has not seen; is it running?".to_owned()
         }
         ZoneState::InvalidSpec { message } => format!("has an invalid spec: {message}"),
         ZoneState::Aborted { message, .. } if message.is_empty() => "is aborted".to_owned(),
