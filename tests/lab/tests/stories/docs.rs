@@ -97,7 +97,7 @@ async fn prepared(lab: &Lab, scene: &str) -> Result<(Namespace, PathBuf)> {
 
 /// What a command shows, run in the namespace of the user's kubeconfig.
 async fn shown(namespace: &Namespace, user: &Path, command: &str) -> Result<String> {
-    let program = namespace.command("bash", ["-o", "pipefail", "-c", command]);
+    let program = namespace.command("bash", ["-c", command]);
     let finished = program.kubeconfig(user).deadline(LONG).run().await?;
     ensure!(finished.code() == Some(0), "`{command}`: {finished}");
     let text = format!("{}\n{}", finished.stderr.trim_end(), finished.stdout.trim_end());

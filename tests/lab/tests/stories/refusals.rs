@@ -11,7 +11,7 @@ use zone_lab::kinds::{DESTINATION_RULE, Kind, ROLLOUT, VIRTUAL_SERVICE};
 use zone_lab::{Lab, Namespace, ZONES};
 
 use crate::support::{
-    LONG, Layout, RING, ask_all, ensure_code, group, rollout, until_weight, writes, zone,
+    LONG, Layout, RING, SOON, ask_all, ensure_code, group, rollout, until_weight, writes, zone,
 };
 
 /// What is not refused by mistake ends soon, and shows.
@@ -52,7 +52,8 @@ fn assert_told(name: &str, told: &str) {
         filters => vec![
             (r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d\d:\d\d:\d\dZ", "TIME"),
             (r"(test-[a-d])-[0-9a-f]{6,10}\b", "$1-HASH"),
-            (r"\b\d+s ago\b|\bfor \d+s\b", "AGO"),
+            // The last column of a table of zones is an age.
+            (r"(?m)( {2,})(\d+m)?\d+s$", "${1}AGE"),
             (r"https?://127\.0\.0\.1:\d+", "SERVER"),
             (r"[ \t]+\n", "\n"),
         ],
@@ -186,7 +187,7 @@ async fn until(
     is: impl Fn(&Value) -> bool,
 ) -> Result<()> {
     namespace
-        .until(format!("{name} to be {what}"), LONG, async || {
+        .until(format!("{name} to be {what}"), SOON, async || {
             Ok(is(&namespace.get(ROLLOUT, name).await?).then_some(()))
         })
         .await
@@ -219,16 +220,13 @@ fn broken_mesh() -> Vec<(&'static str, Vec<Break>)> {
         ),
         (
             "two zones share a DestinationRule",
-            vec![
-                Patch(
-                    ROLLOUT,
-                    "test-b",
-                    canary(&json!({"trafficRouting": {"istio": {
-                        "destinationRule": {"name": "test-a"},
-                    }}})),
-                ),
-                Invalid("test-b"),
-            ],
+            vec![Patch(
+                ROLLOUT,
+                "test-b",
+                canary(&json!({"trafficRouting": {"istio": {
+                    "destinationRule": {"name": "test-a"},
+                }}})),
+            )],
         ),
         (
             "the VirtualService has no route for zone b",
