@@ -34,7 +34,7 @@ const fn lease(verb: &'static str) -> Permission {
 
 /// Refuses a promotion for which a permission is missing.
 pub(super) async fn to_promote(
-    context: &Context<'_>,
+    context: &Context,
     group: &Group,
     args: &PromoteArgs,
 ) -> Result<(), Error> {
@@ -50,7 +50,7 @@ pub(super) async fn to_promote(
 /// Refuses an abort that cannot begin; warns of one that may not get to its end. An answer that does
 /// not come soon is no reason to wait.
 pub(super) async fn to_abort(
-    context: &Context<'_>,
+    context: &Context,
     namespace: &str,
     io: &mut Io,
 ) -> Result<(), Error> {
