@@ -5,8 +5,7 @@
 mod values;
 
 use std::env;
-use std::ffi::OsString;
-use std::fmt::Write;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::{CommandFactory, FromArgMatches};
@@ -24,7 +23,7 @@ const NO_FILES: u8 = 4;
 const NO_SPACE: u8 = 2;
 
 /// True if the program was called to complete.
-pub fn is_asked(program: &OsString) -> bool {
+pub fn is_asked(program: &OsStr) -> bool {
     Path::new(program).file_stem().is_some_and(|name| name == NAME)
 }
 
@@ -36,16 +35,17 @@ pub fn answer(words: Vec<OsString>) -> String {
         line.push(OsString::new());
     }
     let last = line.len() - 1;
-    let wants_flag = line[last].to_string_lossy().starts_with('-');
+    let wants_flag = begins_flag(&line[last]);
     let mut command = values::offer(Cli::command(), &connection(&line[..last]));
     let folder = env::current_dir().ok();
     let found = complete(&mut command, line, last, folder.as_deref()).unwrap_or_default();
     // As in kubectl, flags are shown to those who began one.
-    let fits = |candidate: &CompletionCandidate| {
-        wants_flag || !candidate.get_value().to_string_lossy().starts_with('-')
-    };
-    let candidates: Vec<CompletionCandidate> = found.into_iter().filter(fits).collect();
-    written(&candidates)
+    let fits = |candidate: &&CompletionCandidate| wants_flag || !begins_flag(candidate.get_value());
+    written(found.iter().filter(fits))
+}
+
+fn begins_flag(word: &OsStr) -> bool {
+    word.to_string_lossy().starts_with('-')
 }
 
 /// The connection flags among these words; the rest of the line need not make sense yet.
@@ -55,20 +55,19 @@ fn connection(line: &[OsString]) -> Connection {
     Connection { unattended: true, ..typed.unwrap_or_default() }
 }
 
-fn written(candidates: &[CompletionCandidate]) -> String {
-    let mut text = String::new();
+fn written<'a>(candidates: impl Iterator<Item = &'a CompletionCandidate>) -> String {
+    let mut lines = Vec::new();
+    let mut only_folders = true;
     for candidate in candidates {
-        text.push_str(&candidate.get_value().to_string_lossy());
+        let value = candidate.get_value().to_string_lossy();
+        only_folders &= value.ends_with('/');
         let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
-        if let Some(line) = help.lines().next() {
-            // Writing to a string cannot fail.
-            let _written = write!(text, "\t{line}");
-        }
-        text.push('\n');
+        lines.push(match help.lines().next() {
+            Some(help) => format!("{value}\t{help}"),
+            None => value.into_owned(),
+        });
     }
-    let is_folder =
-        |candidate: &CompletionCandidate| candidate.get_value().to_string_lossy().ends_with('/');
-    let open = !candidates.is_empty() && candidates.iter().all(is_folder);
-    let directive = NO_FILES | if open { NO_SPACE } else { 0 };
-    text + &format!(":{directive}")
+    let space = if only_folders && !lines.is_empty() { NO_SPACE } else { 0 };
+    lines.push(format!(":{}", NO_FILES | space));
+    lines.join("\n")
 }

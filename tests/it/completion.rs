@@ -64,6 +64,14 @@ fn what_the_program_itself_knows() {
 }
 
 #[test]
+fn folders_are_completed_without_a_space() {
+    let (bench, invocation) = case("a token");
+    let home = bench.home().display().to_string();
+    let completed = completed(&bench, &invocation, &["--kubeconfig", &home]);
+    assert_eq!(completed, format!("{home}/\n:6\n"));
+}
+
+#[test]
 fn what_the_kubeconfig_knows() {
     let (bench, invocation) = case("a token");
     insta::assert_snapshot!(completed(&bench, &invocation, &["--context", ""]), @r"

@@ -84,8 +84,18 @@ impl<'a> Machine<'a> {
         let built = built.display().to_string();
         // Symbols are most of a debug build.
         self.run("strip", &["-o", PLUGIN, &built]).await?;
-        let archive = ["dist", version, "linux", "amd64", PLUGIN];
-        self.run(&format!("{PACKAGING}/archive.sh"), &archive).await?;
+        // What is for other machines is installed by the check of the manifest, but never run.
+        fs::write(self.file("elsewhere"), "")?;
+        for (system, machine, program) in [
+            ("linux", "amd64", PLUGIN),
+            ("linux", "arm64", "elsewhere"),
+            ("darwin", "amd64", "elsewhere"),
+            ("darwin", "arm64", "elsewhere"),
+            ("windows", "amd64", "elsewhere"),
+        ] {
+            let archive = ["dist", version, system, machine, program];
+            self.run(&format!("{PACKAGING}/archive.sh"), &archive).await?;
+        }
         self.run(&format!("{PACKAGING}/manifest.sh"), &["dist", version]).await?;
         let manifest = fs::read_to_string(self.file("dist/zone-rollout.yaml"))?;
         let manifest = manifest.replace(&format!("{RELEASES}/{version}"), &self.server);
@@ -138,7 +148,9 @@ async fn krew_installs_upgrades_and_removes_it() -> Result<()> {
 
     machine.release("v1.0.0").await?;
     machine.kubectl("krew update").await?;
-    machine.run("validate-krew-manifest", &["-manifest", "dist/zone-rollout.yaml"]).await?;
+    let check = ["-manifest", "dist/zone-rollout.yaml"];
+    let checked = machine.run("validate-krew-manifest", &check).await?;
+    ensure_says(&checked, "all 5 spec.platforms installed fine")?;
     for command in docs::commands("krew")? {
         machine.run("sh", &["-c", &command]).await?;
     }
