@@ -136,29 +136,26 @@ impl KubeCluster {
     }
 
     async fn sighting(&self, component: Component) -> Sighting {
-        let resource = DEPLOYMENTS.resource(DEPLOYMENTS.version);
-        let everywhere = Api::all_with(self.client.clone(), &resource);
-        let found = match self.installs(everywhere, component).await {
-            Ok(installs) => Found::Everywhere(installs),
+        let found = match self.installs(component, None).await {
             Err(error) if is_forbidden(&error) => {
-                let usual =
-                    Api::namespaced_with(self.client.clone(), component.namespace, &resource);
-                match self.installs(usual, component).await {
-                    Ok(installs) => Found::InNamespace(installs),
-                    Err(error) if is_forbidden(&error) => Found::NotPermitted,
-                    Err(error) => Found::Unread(explain::reason(&error)),
-                }
+                let usual = self.installs(component, Some(component.namespace)).await;
+                usual.map_or_else(|error| unread(&error), Found::InNamespace)
             }
-            Err(error) => Found::Unread(explain::reason(&error)),
+            all => all.map_or_else(|error| unread(&error), Found::Everywhere),
         };
         Sighting { component, found }
     }
 
     async fn installs(
         &self,
-        api: Api<Item<Deployment>>,
         component: Component,
+        namespace: Option<&str>,
     ) -> kube::Result<Vec<Install>> {
+        let resource = DEPLOYMENTS.resource(DEPLOYMENTS.version);
+        let api: Api<Item<Deployment>> = match namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        };
         let params = ListParams::default().labels(component.selector);
         let deployments = self.limited(api.list(&params)).await?;
         let install = |item: Item<Deployment>| {
@@ -168,6 +165,10 @@ impl KubeCluster {
         };
         Ok(deployments.into_iter().map(install).collect())
     }
+}
+
+fn unread(error: &kube::Error) -> Found {
+    if is_forbidden(error) { Found::NotPermitted } else { Found::Unread(explain::reason(error)) }
 }
 
 fn is_forbidden(error: &kube::Error) -> bool {
