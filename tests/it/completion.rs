@@ -121,8 +121,14 @@ fn flags_that_were_typed_lead_to_the_cluster() {
     let (bench, invocation) = case("a token");
     let elsewhere = bench.path("elsewhere");
     fs::rename(bench.path("config"), &elsewhere).unwrap();
-    let words = ["status", "--kubeconfig", elsewhere.to_str().unwrap(), "-l", "app=test", ""];
-    assert!(completed(&bench, &invocation, &words).starts_with("test\t"));
+    let elsewhere = elsewhere.to_str().unwrap();
+    // The rest of the line need not make sense, or not yet.
+    for rest in
+        [&["-l", "app=test", ""][..], &["--hold", ""], &["--unknown", ""], &["--rollouts", ""]]
+    {
+        let words = [&["promote", "--kubeconfig", elsewhere], rest].concat();
+        assert!(completed(&bench, &invocation, &words).starts_with("test"), "{rest:?}");
+    }
 }
 
 #[test]
