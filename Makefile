@@ -3,12 +3,15 @@
 CARGO ?= cargo
 TOOLS := $(or $(ZONE_ROLLOUT_TOOLS),$(HOME)/.cache/zone-rollout-tools)
 CARGO_DENY_VERSION := 0.20.2
+CARGO_ZIGBUILD_VERSION := 0.24.1
+ZIG_VERSION := 0.17.1
 LAB := $(CARGO) run --quiet -p zone-lab --bin lab --
 
-.PHONY: help install lab lab-down bench test test-all tools
+.PHONY: help install dist lab lab-down bench test test-all tools
 
 help:
 	@echo 'make install   build the plugin and put it where kubectl finds it'
+	@echo 'make dist      archives for Linux and the krew manifest, in dist/'
 	@echo 'make lab       build and start a real control plane with three Rollouts, and leave it up'
 	@echo 'make lab-down  end it'
 	@echo 'make bench     measure it next to what there is today'
@@ -17,6 +20,9 @@ help:
 
 install:
 	$(CARGO) install --quiet --locked --path .
+
+dist: $(TOOLS)/bin/cargo-zigbuild $(TOOLS)/zig
+	PATH="$(TOOLS)/bin:$(TOOLS)/zig/bin:$$PATH" plugin-manifest/dist.sh
 
 lab:
 	$(CARGO) build --quiet --bin kubectl-zone_rollout
@@ -41,3 +47,11 @@ tools: $(TOOLS)/bin/cargo-deny
 $(TOOLS)/bin/cargo-deny:
 	CARGO_TARGET_DIR=$(TOOLS)/target $(CARGO) install --quiet --locked --root $(TOOLS) cargo-deny --version $(CARGO_DENY_VERSION)
 	rm -rf $(TOOLS)/target
+
+$(TOOLS)/bin/cargo-zigbuild:
+	CARGO_TARGET_DIR=$(TOOLS)/target $(CARGO) install --quiet --locked --root $(TOOLS) cargo-zigbuild --version $(CARGO_ZIGBUILD_VERSION)
+	rm -rf $(TOOLS)/target
+
+$(TOOLS)/zig:
+	python3 -m venv $@
+	$@/bin/pip install --quiet ziglang==$(ZIG_VERSION) || { rm -rf $@; exit 1; }

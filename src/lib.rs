@@ -4,6 +4,7 @@
 pub mod cli;
 pub mod cluster;
 mod command;
+pub mod completion;
 pub mod driver;
 pub mod error;
 pub mod exit;

@@ -92,4 +92,7 @@ pub struct Connection {
         hide_short_help = true
     )]
     pub verbosity: u8,
+    /// Nobody can be asked for a password or shown where to log in, as while a word is completed.
+    #[arg(skip)]
+    pub unattended: bool,
 }

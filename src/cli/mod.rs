@@ -39,8 +39,10 @@ pub enum Verb {
     Promote(Box<PromoteArgs>),
     /// Take zones in flight back to their stable version, and see that it took effect
     Abort(AbortArgs),
-    /// Print the version of this program
-    Version,
+    /// Print the versions of this program, Kubernetes, Argo Rollouts and Istio
+    Version(VersionArgs),
+    /// Explain how kubectl completes verbs, flags, groups and zones
+    Completion,
 }
 
 /// Which Rollouts are meant.
@@ -231,4 +233,27 @@ pub enum AbortOutput {
     Text,
     /// One JSON document at the end
     Json,
+}
+
+/// `version`
+#[derive(Debug, Args)]
+pub struct VersionArgs {
+    /// Only the version of this program; needs no cluster
+    #[arg(long)]
+    pub client: bool,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: VersionOutput,
+}
+
+/// Formats of `version`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum VersionOutput {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+    /// One YAML document
+    Yaml,
 }

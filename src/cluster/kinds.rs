@@ -82,6 +82,14 @@ pub(super) const AUTOSCALERS: KindInfo = KindInfo {
     namespaced: true,
     selector: None,
 };
+pub(super) const DEPLOYMENTS: KindInfo = KindInfo {
+    group: "apps",
+    version: "v1",
+    kind: "Deployment",
+    plural: "deployments",
+    namespaced: true,
+    selector: None,
+};
 
 impl KindInfo {
     /// The resource in this version of its group.

@@ -8,6 +8,7 @@ mod item;
 mod kinds;
 mod lease;
 mod read;
+mod versions;
 mod watch;
 mod write;
 
@@ -20,9 +21,10 @@ use zone_rollout_core::scene::Scene;
 use zone_rollout_core::write::{Write, Written};
 
 pub use access::Permission;
-pub use connect::{KubeCluster, connect};
+pub use connect::{KubeCluster, KubeconfigNames, connect, kubeconfig_names};
 pub(crate) use lease::LEASE_SECONDS;
 pub use lease::{Holder, LeaseState};
+pub use versions::{Found, Install, Sighting, Versions};
 
 use crate::error::Error;
 

@@ -7,6 +7,7 @@ use backon::{ExponentialBuilder, Retryable};
 use futures::TryFutureExt;
 use futures::future::BoxFuture;
 use futures::try_join;
+use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
 use kube::error::DiscoveryError;
 use kube::{Api, discovery};
@@ -58,6 +59,30 @@ impl KubeCluster {
         Box::pin(
             tried.map_err(|unread| explain::request(&self.server, &unread.what, &unread.error)),
         )
+    }
+
+    /// Reads what gives groups and zones their names, and nothing else.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn read_names(&self, want: &Want) -> Result<Scene, Error> {
+        let (rollouts, routes) =
+            try_join!(self.kind(want, &ROLLOUTS, None), self.kind(want, &VIRTUAL_SERVICES, None),)
+                .map_err(|unread| explain::request(&self.server, &unread.what, &unread.error))?;
+        Ok(Scene { rollouts, routes, ..Scene::default() })
+    }
+
+    /// The names of all namespaces.
+    ///
+    /// # Errors
+    /// If they may not be listed, or cannot.
+    pub async fn namespaces(&self) -> Result<Vec<String>, Error> {
+        let api: Api<Namespace> = Api::all(self.client.clone());
+        let all = self
+            .limited(api.list_metadata(&ListParams::default()))
+            .await
+            .map_err(|error| explain::request(&self.server, "list namespaces", &error))?;
+        Ok(all.into_iter().filter_map(|namespace| namespace.metadata.name).collect())
     }
 
     async fn try_read(&self, want: &Want) -> Result<Scene, Unread> {

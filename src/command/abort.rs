@@ -20,11 +20,7 @@ use crate::render::{Io, document, words::recalled};
 /// How often a write may be refused before the zone counts as contested.
 const REFUSALS: u32 = 5;
 
-pub(super) async fn run(
-    context: &Context<'_>,
-    args: &AbortArgs,
-    io: &mut Io,
-) -> Result<Exit, Error> {
+pub(super) async fn run(context: &Context, args: &AbortArgs, io: &mut Io) -> Result<Exit, Error> {
     let want = context.want(&args.which);
     let scene = context.cluster.read(&want).await?;
     let (group, zones) = chosen(context, args, &scene)?;
@@ -47,7 +43,7 @@ pub(super) async fn run(
 
 /// The group, and its zones to be taken back, the newest first.
 fn chosen(
-    context: &Context<'_>,
+    context: &Context,
     args: &AbortArgs,
     scene: &Scene,
 ) -> Result<(Group, Vec<ZoneId>), Error> {
@@ -101,7 +97,7 @@ fn in_flight(scene: &Scene, group: &Group) -> Vec<ZoneId> {
 
 /// An abort under way.
 struct Aborting<'a> {
-    context: &'a Context<'a>,
+    context: &'a Context,
     want: Want,
     group: Group,
     recall: Recall,

@@ -10,7 +10,7 @@ use crate::cli::Which;
 use crate::cluster::Want;
 use crate::error::Error;
 
-impl Context<'_> {
+impl Context {
     /// What has to be read for these Rollouts.
     pub(super) fn want(&self, which: &Which) -> Want {
         Want {

@@ -1,10 +1,12 @@
 //! One file a verb: what was typed in, an exit code out. The judging is in the core.
 
 mod abort;
+mod completion;
 mod group;
 mod permission;
 mod promote;
 mod status;
+mod version;
 
 use crate::cli::{Cli, Connection, Verb};
 use crate::cluster::{Cluster, KubeCluster, connect};
@@ -14,13 +16,21 @@ use crate::render::Io;
 use crate::render::words::Flags;
 
 /// A cluster and what is known about the invocation.
-pub(crate) struct Context<'a> {
+pub(crate) struct Context {
     /// The cluster.
-    pub(crate) cluster: &'a KubeCluster,
+    pub(crate) cluster: KubeCluster,
     /// Namespace of the group.
     pub(crate) namespace: String,
     /// Flags to repeat in printed commands.
     pub(crate) flags: Flags,
+}
+
+impl Context {
+    async fn connect(connection: &Connection, io: &Io) -> Result<Self, Error> {
+        let cluster = connect(connection, io.voice()).await?;
+        let namespace = cluster.default_namespace().to_owned();
+        Ok(Self { cluster, namespace, flags: repeated(connection) })
+    }
 }
 
 /// Runs one invocation.
@@ -28,24 +38,18 @@ pub(crate) struct Context<'a> {
 /// # Errors
 /// What failed, with the exit code that fits.
 pub(crate) async fn run(cli: Cli, io: &mut Io) -> Result<Exit, Error> {
-    if let Verb::Version = cli.verb {
-        io.result(&format!("kubectl-zone_rollout {}", env!("CARGO_PKG_VERSION")));
-        return Ok(Exit::Done);
-    }
-    if cli.connection.verbosity > 0 {
+    let connection = &cli.connection;
+    if connection.verbosity > 0 {
         io.keep_lines();
     }
-    let cluster = connect(&cli.connection, io.voice()).await?;
-    let context = Context {
-        namespace: cluster.default_namespace().to_owned(),
-        cluster: &cluster,
-        flags: repeated(&cli.connection),
-    };
-    match cli.verb {
-        Verb::Status(args) => status::run(&context, &args, io).await,
-        Verb::Promote(args) => promote::run(&context, &args, io).await,
-        Verb::Abort(args) => abort::run(&context, &args, io).await,
-        Verb::Version => Ok(Exit::Done),
+    match &cli.verb {
+        Verb::Status(args) => status::run(&Context::connect(connection, io).await?, args, io).await,
+        Verb::Promote(args) => {
+            promote::run(&Context::connect(connection, io).await?, args, io).await
+        }
+        Verb::Abort(args) => abort::run(&Context::connect(connection, io).await?, args, io).await,
+        Verb::Version(args) => version::run(connection, args, io).await,
+        Verb::Completion => Ok(completion::run(io)),
     }
 }
 

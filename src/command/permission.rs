@@ -34,7 +34,7 @@ const fn lease(verb: &'static str) -> Permission {
 
 /// Refuses a promotion for which a permission is missing.
 pub(super) async fn to_promote(
-    context: &Context<'_>,
+    context: &Context,
     group: &Group,
     args: &PromoteArgs,
 ) -> Result<(), Error> {
@@ -49,11 +49,7 @@ pub(super) async fn to_promote(
 
 /// Refuses an abort that cannot begin; warns of one that may not get to its end. An answer that does
 /// not come soon is no reason to wait.
-pub(super) async fn to_abort(
-    context: &Context<'_>,
-    namespace: &str,
-    io: &mut Io,
-) -> Result<(), Error> {
+pub(super) async fn to_abort(context: &Context, namespace: &str, io: &mut Io) -> Result<(), Error> {
     let needed = [OPEN_GATES, PATCH_ROLLOUTS, PATCH_ROUTES];
     let answer = timeout(SOON, context.cluster.lacks(namespace, &needed)).await;
     let lacking = answer.ok().and_then(Result::ok).unwrap_or_default();

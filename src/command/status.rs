@@ -12,11 +12,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::{GroupView, Io, ZoneView, document, status};
 
-pub(super) async fn run(
-    context: &Context<'_>,
-    args: &StatusArgs,
-    io: &mut Io,
-) -> Result<Exit, Error> {
+pub(super) async fn run(context: &Context, args: &StatusArgs, io: &mut Io) -> Result<Exit, Error> {
     let want = context.want(&args.which);
     let scene = context.cluster.read(&want).await?;
     let (group, zone) = context.find(&scene, &args.which, args.address.as_deref())?;
@@ -41,7 +37,7 @@ struct Shown {
 }
 
 fn show(
-    context: &Context<'_>,
+    context: &Context,
     args: &StatusArgs,
     scene: &Scene,
     group: &Group,
@@ -63,22 +59,17 @@ fn show(
 }
 
 fn format(
-    context: &Context<'_>,
+    context: &Context,
     args: &StatusArgs,
     view: &GroupView,
     io: &Io,
 ) -> Result<String, Error> {
-    let unprintable = |error: &dyn std::fmt::Display| {
-        Error::unexpected("cannot write the document").because(error.to_string())
-    };
     let flags = &context.flags;
     Ok(match args.output {
         StatusOutput::Table => status::text(view, false, flags, io.terminal()),
         StatusOutput::Wide => status::text(view, true, flags, io.terminal()),
-        StatusOutput::Json => serde_json::to_string_pretty(&document::status(view, flags))
-            .map_err(|error| unprintable(&error))?,
-        StatusOutput::Yaml => serde_saphyr::to_string(&document::status(view, flags))
-            .map_err(|error| unprintable(&error))?,
+        StatusOutput::Json => document::json(&document::status(view, flags))?,
+        StatusOutput::Yaml => document::yaml(&document::status(view, flags))?,
         StatusOutput::Name => view
             .zones
             .iter()

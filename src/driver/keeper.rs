@@ -253,7 +253,7 @@ fn this_process(run: &str) -> Holder {
     let read = |path: &str| {
         std::fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default()
     };
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host = hostname::get().unwrap_or_default().to_string_lossy().into_owned();
     Holder {
         run: run.to_owned(),
         host,

@@ -1,11 +1,13 @@
 //! Everything that is printed goes through here: where it goes, how it looks, and the words.
 
+pub mod completion;
 pub mod document;
 pub mod io;
 pub mod plan;
 pub mod report;
 pub mod status;
 mod table;
+pub mod version;
 pub mod view;
 pub mod words;
 

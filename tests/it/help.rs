@@ -32,12 +32,3 @@ fn a_command_line_that_makes_no_sense_exits_with_2() {
         assert!(!output.stderr.is_empty(), "{line:?} says nothing");
     }
 }
-
-#[test]
-fn the_version_needs_no_cluster() {
-    let home = tempfile::tempdir().unwrap();
-    let output = program(home.path()).arg("version").output().unwrap();
-    assert_eq!(output.status.code(), Some(0));
-    let expected = format!("kubectl-zone_rollout {}\n", env!("CARGO_PKG_VERSION"));
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
-}

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use http::Uri;
 use kube::Config;
 use kube::config::{
-    AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, NamedCluster, NamedContext,
+    AuthInfo, Cluster, Context, ExecInteractiveMode, KubeConfigOptions, Kubeconfig, NamedCluster,
+    NamedContext,
 };
 
 use secrecy::{ExposeSecret, SecretString};
@@ -30,11 +31,38 @@ pub(super) async fn load(flags: &Connection) -> Result<Config, Error> {
         None => Config::incluster().map_err(|_| no_kubeconfig())?,
     };
     override_user(&mut config.auth_info, flags)?;
+    if flags.unattended {
+        keep_from_asking(&mut config.auth_info);
+    }
     if config.cluster_url.scheme_str() == Some("http") {
         // As client-go: nobody's credentials go over the wire in the clear.
         replace_credentials(&mut config.auth_info);
     }
     Ok(config)
+}
+
+/// What the kubeconfig has names for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KubeconfigNames {
+    /// Its contexts.
+    pub contexts: Vec<String>,
+    /// Its clusters.
+    pub clusters: Vec<String>,
+    /// Its users.
+    pub users: Vec<String>,
+}
+
+/// The names in the kubeconfig.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn names(flags: &Connection) -> Result<KubeconfigNames, Error> {
+    let kubeconfig = read(flags)?.unwrap_or_default();
+    Ok(KubeconfigNames {
+        contexts: kubeconfig.contexts.into_iter().map(|named| named.name).collect(),
+        clusters: kubeconfig.clusters.into_iter().map(|named| named.name).collect(),
+        users: kubeconfig.auth_infos.into_iter().map(|named| named.name).collect(),
+    })
 }
 
 async fn of_kubeconfig(
@@ -177,6 +205,14 @@ fn override_user(user: &mut AuthInfo, flags: &Connection) -> Result<(), Error> {
             .hint("name the user as well: --as USER"));
     }
     Ok(())
+}
+
+/// A plugin that must ask is not run, and the others are told not to.
+fn keep_from_asking(user: &mut AuthInfo) {
+    user.exec.take_if(|plugin| plugin.interactive_mode == Some(ExecInteractiveMode::Always));
+    if let Some(plugin) = &mut user.exec {
+        plugin.interactive_mode = Some(ExecInteractiveMode::Never);
+    }
 }
 
 /// Credentials on the command line replace all others; who is impersonated stays.

@@ -15,6 +15,8 @@ use kube::client::Body;
 use kube::{Client, Config};
 use tower::BoxError;
 
+pub use kubeconfig::{KubeconfigNames, names as kubeconfig_names};
+
 use super::explain;
 use crate::cli::Connection;
 use crate::error::Error;

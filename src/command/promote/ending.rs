@@ -12,7 +12,7 @@ use crate::render::words::ending::{self as words_of, Ending};
 use crate::render::{Io, document};
 
 /// How a run ended, in words.
-pub(super) fn of_run(context: &Context<'_>, run: &Run, outcome: &Outcome) -> Ending {
+pub(super) fn of_run(context: &Context, run: &Run, outcome: &Outcome) -> Ending {
     let again = format!("kubectl zone-rollout {}", typed(std::env::args().skip(1)));
     words_of::ending(run, outcome, &again, &context.flags)
 }

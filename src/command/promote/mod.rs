@@ -23,11 +23,7 @@ use crate::render::{Io, document, plan as plan_text};
 const CONTROLLER_NEEDS: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-pub(super) async fn run(
-    context: &Context<'_>,
-    args: &PromoteArgs,
-    io: &mut Io,
-) -> Result<Exit, Error> {
+pub(super) async fn run(context: &Context, args: &PromoteArgs, io: &mut Io) -> Result<Exit, Error> {
     let want = Want { autoscalers: args.hold, ..context.want(&args.which) };
     let Judged { scene, group, settings, goal, planned } = judge(context, args, &want, io).await?;
     match planned {
@@ -63,7 +59,7 @@ struct Judged {
 
 /// Reads and plans. A change that was made a moment ago is given the time that its controller needs.
 async fn judge(
-    context: &Context<'_>,
+    context: &Context,
     args: &PromoteArgs,
     want: &Want,
     io: &Io,
@@ -83,7 +79,7 @@ async fn judge(
 }
 
 fn nothing_to_do(
-    context: &Context<'_>,
+    context: &Context,
     args: &PromoteArgs,
     scene: &Scene,
     group: &Group,
@@ -98,7 +94,7 @@ fn nothing_to_do(
 }
 
 fn refuse(
-    context: &Context<'_>,
+    context: &Context,
     args: &PromoteArgs,
     group: &Group,
     blockers: &[Blocker],
@@ -135,7 +131,7 @@ async fn agreed(io: &mut Io) -> Result<bool, Error> {
 }
 
 async fn drive(
-    context: &Context<'_>,
+    context: &Context,
     args: &PromoteArgs,
     want: Want,
     settings: Settings,
@@ -144,7 +140,7 @@ async fn drive(
     io: &mut Io,
 ) -> Result<Exit, Error> {
     let mut signals = Signals::listen()?;
-    let taking = Keeper::take(context.cluster, &group.namespace, &group.name, &settings.run, io);
+    let taking = Keeper::take(&context.cluster, &group.namespace, &group.name, &settings.run, io);
     let keeper: Keeper<'_, KubeCluster> = tokio::select! {
         taken = taking => taken?,
         _ = signals.next() => {
@@ -155,7 +151,7 @@ async fn drive(
     let mut run = Run::new(settings, group, goal, clock::now());
     let commands = Commands { check: args.check.clone(), notify: args.notify.clone() };
     let driver = Driver {
-        cluster: context.cluster,
+        cluster: &context.cluster,
         want,
         keeper: &keeper,
         commands: commands.clone(),

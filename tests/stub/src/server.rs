@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result};
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
@@ -150,19 +150,19 @@ impl Handler {
             let seen =
                 Seen { headers: request.headers().clone(), certificate: certificate.clone() };
             self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
-            self.answer(request.uri().path().to_owned())
+            self.answer(request.uri().clone())
         });
         // A client that goes away in the middle is none of the server's business.
         let _ended = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
     }
 
-    async fn answer(&self, path: String) -> Result<Response<Full<Bytes>>, http::Error> {
+    async fn answer(&self, uri: Uri) -> Result<Response<Full<Bytes>>, http::Error> {
         let refused = |code: u16, reason: &str| {
             json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason,
                 "message": reason})
         };
         let (code, body) = match self.script {
-            Script::Answers => (StatusCode::OK, list(&path)),
+            Script::Answers => (StatusCode::OK, content(&uri)),
             Script::Unauthorized => (StatusCode::UNAUTHORIZED, refused(401, "Unauthorized")),
             Script::Busy => (StatusCode::SERVICE_UNAVAILABLE, refused(503, "the server is busy")),
             Script::ComeAgain => {
@@ -181,19 +181,49 @@ impl Handler {
     }
 }
 
-/// The list of one kind: two Rollouts, nothing else.
-fn list(path: &str) -> Value {
-    let rollout = |zone: &str| {
-        json!({
-            "metadata": {
-                "name": format!("test-{zone}"), "namespace": "default", "uid": zone, "generation": 1,
-                "labels": {"app": "test", "zone-rollout.io/zone": zone},
-            },
-            "spec": {"replicas": 1, "strategy": {"canary": {}}, "template": {"metadata": {}, "spec": {}}},
-            "status": {},
-        })
+/// What is asked for: a version, or a list of which most are empty.
+fn content(uri: &Uri) -> Value {
+    let path = uri.path();
+    if path == "/version" {
+        return version();
+    }
+    let of_istio = uri.query().is_some_and(|query| query.contains("istiod"));
+    let items = match path.rsplit('/').next() {
+        Some("rollouts") => vec![rollout("a"), rollout("b")],
+        Some("namespaces") => vec![named("default"), named("shop")],
+        Some("deployments") if of_istio => vec![istiod()],
+        _ => Vec::new(),
     };
-    let items =
-        if path.ends_with("/rollouts") { vec![rollout("a"), rollout("b")] } else { Vec::new() };
     json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": items})
+}
+
+fn version() -> Value {
+    json!({
+        "major": "1", "minor": "34", "gitVersion": "v1.34.1", "gitCommit": "", "gitTreeState": "clean",
+        "buildDate": "", "goVersion": "", "compiler": "gc", "platform": "linux/amd64",
+    })
+}
+
+fn named(name: &str) -> Value {
+    json!({"metadata": {"name": name}})
+}
+
+fn istiod() -> Value {
+    json!({
+        "metadata": {"name": "istiod", "namespace": "istio-system"},
+        "spec": {"template": {"spec": {"containers": [
+            {"name": "discovery", "image": "docker.io/istio/pilot:1.31.0"},
+        ]}}},
+    })
+}
+
+fn rollout(zone: &str) -> Value {
+    json!({
+        "metadata": {
+            "name": format!("test-{zone}"), "namespace": "default", "uid": zone, "generation": 1,
+            "labels": {"app": "test", "zone-rollout.io/zone": zone},
+        },
+        "spec": {"replicas": 1, "strategy": {"canary": {}}, "template": {"metadata": {}, "spec": {}}},
+        "status": {},
+    })
 }

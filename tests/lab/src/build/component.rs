@@ -103,6 +103,16 @@ pub(super) const COMPONENTS: &[Component] = &[
             crds: Some(("istio.io/api", "kubernetes")),
         }),
     },
+    Component {
+        name: "krew",
+        takes: "half a minute",
+        kind: Kind::Go(GoModule {
+            main: "sigs.k8s.io/krew",
+            version_variables: &[],
+            renamed: &[("krew", "kubectl-krew")],
+            crds: None,
+        }),
+    },
     Component { name: "envoy", takes: "10 seconds", kind: Kind::Wheel },
 ];
 

@@ -92,6 +92,13 @@ impl Invocation {
         self
     }
 
+    /// Runs it in this folder.
+    #[must_use]
+    pub fn folder(mut self, path: &Path) -> Self {
+        self.command.current_dir(path);
+        self
+    }
+
     /// Uses another kubeconfig, such as a user's of [`Namespace::user`].
     #[must_use]
     pub fn kubeconfig(mut self, path: &Path) -> Self {

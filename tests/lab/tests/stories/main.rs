@@ -9,6 +9,7 @@ mod faults;
 mod gitops;
 mod hold;
 mod image;
+mod install;
 mod order;
 mod output;
 
@@ -17,3 +18,4 @@ mod restarts;
 mod schemas;
 mod soak;
 mod support;
+mod version;
