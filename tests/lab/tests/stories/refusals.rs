@@ -170,9 +170,24 @@ impl Break {
                 let aborted = |rollout: &Value| rollout["status"]["abortedAt"].is_string();
                 until(namespace, name, "aborted", aborted).await
             }
-            Self::Observed(name) => until(namespace, name, "observed", is_observed).await,
+            Self::Observed(name) => until_observed(namespace, name).await,
         }
     }
+}
+
+/// A controller that was just writing may have missed the change; it is touched until it looks.
+async fn until_observed(namespace: &Namespace, name: &str) -> Result<()> {
+    let mut looks = 0;
+    namespace
+        .until(format!("{name} to be observed"), SOON, async || {
+            looks += 1;
+            if looks % 20 == 0 {
+                let touch = json!({"metadata": {"annotations": {"touched": looks.to_string()}}});
+                namespace.patch(ROLLOUT, name, &touch).await?;
+            }
+            Ok(is_observed(&namespace.get(ROLLOUT, name).await?).then_some(()))
+        })
+        .await
 }
 
 fn is_observed(rollout: &Value) -> bool {
