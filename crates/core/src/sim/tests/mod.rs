@@ -1,0 +1,8 @@
+//! The model against what was measured on the real controllers, one test for each finding.
+
+mod aborts;
+mod losses;
+mod people;
+mod support;
+mod waves;
+mod writes;
