@@ -231,9 +231,9 @@ pub struct DemoArgs {
     /// What to show
     #[arg(value_enum, default_value_t)]
     pub scenario: DemoScenario,
-    /// Seconds that pass there in one second here
-    #[arg(long, value_name = "FACTOR", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
-    pub speed: u32,
+    /// Seconds that pass there in one second here; default: so many that it lasts a few seconds
+    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
+    pub speed: Option<u32>,
     /// Number of zones
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=6))]
     pub zones: u8,

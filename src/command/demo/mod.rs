@@ -32,11 +32,12 @@ pub(super) async fn run(args: &DemoArgs, io: &mut Io) -> Result<Exit, Error> {
     io.keep_lines();
     let voice = io.voice();
     let said = move |at: Moment, text: &str| voice.note(&format!("{} -- {text}", clock(at.wall)));
-    let cluster = SimulatedCluster::new(world, scenario.cues, args.speed, said);
+    let speed = args.speed.unwrap_or(scenario.speed);
+    let cluster = SimulatedCluster::new(world, scenario.cues, speed, said);
     io.note(&format!(
         "A simulated cluster of {} zones; one second here is {} there. Nothing is installed, read or \
          written.\n{}",
-        args.zones, args.speed, scenario.scene
+        args.zones, speed, scenario.scene
     ));
     for command in scenario.commands {
         io.note(&format!("\n$ kubectl zone-rollout {command}"));

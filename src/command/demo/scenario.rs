@@ -22,6 +22,8 @@ pub(super) struct Scenario {
     /// How long the image has been asked for when the first command is typed.
     pub(super) head_start: Duration,
     pub(super) cues: Vec<Cue>,
+    /// Seconds that pass there in one second here.
+    pub(super) speed: u32,
     /// What has happened so far.
     pub(super) scene: &'static str,
     pub(super) commands: &'static [&'static str],
@@ -48,6 +50,7 @@ fn healthy(spec: &Spec) -> Scenario {
         faults: Vec::new(),
         head_start: Duration::from_mins(1),
         cues: Vec::new(),
+        speed: 200,
         scene: "All zones were given myapp:v2. Each waits at its gate, the first step `pause: {}`.",
         commands: &["status", "promote --sequential --yes"],
         lesson: "Each zone was opened only after the ones before it had been promoted, checked and \
@@ -57,8 +60,9 @@ fn healthy(spec: &Spec) -> Scenario {
 
 fn bad_release(spec: &Spec) -> Scenario {
     Scenario {
-        faults: vec![Act::Image(NEW.to_owned(), ImageFate::EndsAfter(Duration::from_mins(7)))],
-        scene: "All zones were given myapp:v2, which crashes after seven minutes.",
+        faults: vec![Act::Image(NEW.to_owned(), ImageFate::Crashes)],
+        speed: 10,
+        scene: "All zones were given myapp:v2, which crashes as soon as it was started.",
         commands: &["promote --sequential --yes --on-failure abort-zone", "status"],
         lesson: "The first zone alone met the bad version. Its traffic is back on the old one, and \
                  the other zones never left their gates.",
@@ -69,10 +73,11 @@ fn bad_release(spec: &Spec) -> Scenario {
 fn zone_outage(spec: &Spec) -> Scenario {
     Scenario {
         cues: vec![Cue {
-            when: |world| weight(world) >= 50,
+            when: |world| is_a_minute_into(world, 50),
             acts: |_| vec![Act::Nodes { zone: "us-east-1a".to_owned(), up: false }],
             said: "the nodes of zone a stop reporting",
         }],
+        speed: 50,
         scene: "All zones were given myapp:v2. Zone a is going to be lost while it is at 50 %.",
         commands: &["promote --sequential --yes --on-failure abort-zone", "status"],
         lesson: "The Rollouts controller would have gone on through the steps and promoted a lost \
@@ -84,15 +89,16 @@ fn zone_outage(spec: &Spec) -> Scenario {
 fn stable_short(spec: &Spec) -> Scenario {
     Scenario {
         cues: vec![Cue {
-            when: |world| weight(world) >= 10,
-            acts: |world| stable_pod(world).map(|pod| Act::Ready(pod, false)).into_iter().collect(),
-            said: "one of the old pods of zone a is not Ready any more",
+            when: |world| is_a_minute_into(world, 10),
+            acts: lose_an_old_pod,
+            said: "an old pod of zone a is not Ready any more, and its new pod crashes",
         }],
-        scene: "All zones were given myapp:v2. Zone a is going to lose one of its old pods at 10 %.",
+        speed: 20,
+        scene: "All zones were given myapp:v2. At 10 %, zone a is going to lose an old and a new pod.",
         commands: &["promote --sequential --yes --on-failure abort-zone", "status"],
-        lesson: "With an old pod missing, the controller walks through its steps without moving \
-                 traffic, and leaves traffic on a canary that was aborted. Both were seen in the \
-                 VirtualService, and the route was put right.",
+        lesson: "An abort says Degraded at once, and with an old pod missing it leaves the traffic \
+                 on the version that was given up. It was seen in the VirtualService, and the route \
+                 was put right.",
         ..healthy(spec)
     }
 }
@@ -140,20 +146,31 @@ fn spec(zones: u8) -> Spec {
     }
 }
 
-/// Weight of the canary in zone a, in percent.
-fn weight(world: &World) -> u32 {
+const ZONE_A: &str = "test-a";
+
+/// True once zone a has been in the pause at this weight for a minute.
+fn is_a_minute_into(world: &World, weight: u32) -> bool {
     let scene = world.scene();
-    let rollout = scene.rollouts.get(&Key::new("default", "test-a"));
-    rollout
-        .and_then(|rollout| weight_in_force(&scene, rollout).ok())
-        .map_or(0, |weight| weight.highest)
+    let rollout = scene.rollouts.get(&Key::new("default", ZONE_A));
+    rollout.is_some_and(|rollout| {
+        let in_force = weight_in_force(&scene, rollout).map_or(0, |in_force| in_force.highest);
+        let paused = rollout.status.pause_conditions.first().and_then(|pause| pause.start_time);
+        let waited = paused.map_or(Duration::ZERO, |since| world.now().since(since));
+        in_force == weight && waited >= Duration::from_mins(1)
+    })
 }
 
-/// An old pod of zone a.
-fn stable_pod(world: &World) -> Option<Key> {
+/// One of the old pods of zone a loses its readiness, and the new one is replaced by one that crashes.
+fn lose_an_old_pod(world: &World) -> Vec<Act> {
     let scene = world.scene();
-    let stable = &scene.rollouts.get(&Key::new("default", "test-a"))?.status.stable_rs;
-    let mut pods = scene.pods.iter();
-    pods.find(|(key, pod)| key.name.starts_with("test-a-") && pod.hash() == stable)
-        .map(|(key, _)| key.clone())
+    let Some(rollout) = scene.rollouts.get(&Key::new("default", ZONE_A)) else { return Vec::new() };
+    let pod = |hash: &str| {
+        let mut pods = scene.pods.iter();
+        let found = pods.find(|(key, pod)| key.name.starts_with(ZONE_A) && pod.hash() == hash);
+        found.map(|(key, _)| key.clone())
+    };
+    let old = pod(&rollout.status.stable_rs).map(|old| Act::Ready(old, false));
+    let crashes = Act::Image(NEW.to_owned(), ImageFate::Crashes);
+    let new = pod(&rollout.status.current_pod_hash).map(Act::DeletePod);
+    old.into_iter().chain([crashes]).chain(new).collect()
 }

@@ -3,6 +3,7 @@
 mod aborts;
 mod losses;
 mod people;
+mod promotions;
 mod support;
 mod waves;
 mod writes;
