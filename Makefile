@@ -1,19 +1,24 @@
-# What a person may run here. Tests of the lab need Go and Python; `cargo test` needs Rust alone.
+# What a person may run here. The lab and its tests need Go and Python; `make demo` and `cargo test`
+# need Rust alone.
 
 CARGO ?= cargo
 TOOLS := $(or $(ZONE_ROLLOUT_TOOLS),$(HOME)/.cache/zone-rollout-tools)
 CARGO_DENY_VERSION := 0.20.2
 LAB := $(CARGO) run --quiet -p zone-lab --bin lab --
 
-.PHONY: help install lab lab-down bench test test-all tools
+.PHONY: demo help install lab lab-down bench test test-all tools
 
 help:
+	@echo 'make demo      show a release on a simulated cluster; SCENARIO=bad-release and others'
 	@echo 'make install   build the plugin and put it where kubectl finds it'
 	@echo 'make lab       build and start a real control plane with three Rollouts, and leave it up'
 	@echo 'make lab-down  end it'
 	@echo 'make bench     measure it next to what there is today'
 	@echo 'make test      everything that is checked before a change lands'
 	@echo 'make test-all  that, and what takes too long for it'
+
+demo:
+	@$(CARGO) run --quiet --locked --bin kubectl-zone_rollout -- demo $(SCENARIO)
 
 install:
 	$(CARGO) install --quiet --locked --path .

@@ -11,8 +11,11 @@ use zone_rollout_core::time::Moment;
 pub trait Clock: Send + Sync {
     /// This moment.
     fn now(&self) -> Moment;
-    /// Waits until then; not at all if that is past.
+    /// Waits until then; not at all if that is past. One wait at a time: simulated time passes only in
+    /// a wait.
     fn until(&self, at: Moment) -> BoxFuture<'_, ()>;
+    /// Seconds that pass on it in one second of a person's.
+    fn pace(&self) -> u32;
 }
 
 /// The clocks of this machine.
@@ -25,6 +28,10 @@ impl Clock for SystemClock {
 
     fn until(&self, at: Moment) -> BoxFuture<'_, ()> {
         Box::pin(tokio::time::sleep_until((*START + at.mono).into()))
+    }
+
+    fn pace(&self) -> u32 {
+        1
     }
 }
 

@@ -134,6 +134,10 @@ impl Clock for SimulatedCluster {
     fn until(&self, at: Moment) -> BoxFuture<'_, ()> {
         Box::pin(async move { while self.pass(at).await {} })
     }
+
+    fn pace(&self) -> u32 {
+        self.speed
+    }
 }
 
 impl Cluster for SimulatedCluster {

@@ -49,8 +49,8 @@ impl Driver<'_> {
     pub async fn drive(mut self, run: &mut Run, reporter: &mut dyn Reporter) -> Outcome {
         let (sender, mut inputs) = mpsc::channel::<Input>(64);
         let mut observations = self.cluster.watch(&self.want);
-        let mut heartbeat = tokio::time::interval(HEARTBEAT);
-        heartbeat.reset();
+        let beat = HEARTBEAT * self.clock.pace();
+        let mut heartbeat = self.clock.now().after(beat);
         let mut next = step(run, Input::Tick, self.clock.now());
         loop {
             for event in &next.events {
@@ -64,6 +64,7 @@ impl Driver<'_> {
                 continue;
             }
             let wake = next.wake.unwrap_or_else(|| self.clock.now());
+            let until = if wake.mono < heartbeat.mono { wake } else { heartbeat };
             let input = tokio::select! {
                 biased;
                 level = self.signals.next() => Input::Stop(level),
@@ -72,14 +73,13 @@ impl Driver<'_> {
                 Some(seen) = observations.next() => {
                     Input::Seen { scene: seen.scene, unwatched: seen.unwatched }
                 }
-                _ = heartbeat.tick() => {
-                    if let Some(why) = self.keeper.trouble() {
-                        reporter.event(run, &Event::NotRead(why), self.clock.now());
+                () = self.clock.until(until) => {
+                    if until == heartbeat {
+                        heartbeat = heartbeat.after(beat);
+                        self.beat(run, reporter);
                     }
-                    reporter.heartbeat(run, self.clock.now());
                     Input::Tick
                 }
-                () = self.clock.until(wake) => Input::Tick,
             };
             next = step(run, input, self.clock.now());
             reporter.refresh(run, self.clock.now());
@@ -87,6 +87,15 @@ impl Driver<'_> {
                 next = step(run, Input::Stop(StopLevel::AfterRequest), self.clock.now());
             }
         }
+    }
+
+    /// Tells people what is awaited, and what ails the lease.
+    fn beat(&self, run: &Run, reporter: &mut dyn Reporter) {
+        let now = self.clock.now();
+        if let Some(why) = self.keeper.trouble() {
+            reporter.event(run, &Event::NotRead(why), now);
+        }
+        reporter.heartbeat(run, now);
     }
 
     /// Does what the machine wants. Returns the answer to what has to be answered at once.

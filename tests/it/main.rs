@@ -1,5 +1,6 @@
-//! The program from outside, without a cluster: help, usage, and errors of the connection.
+//! The program from outside, without a cluster: help, usage, errors of the connection, the demo.
 
 mod connection;
+mod demo;
 mod help;
 mod support;
