@@ -17,6 +17,8 @@ use zone_rollout_core::write::{Write, Written};
 use super::lease::LeaseState;
 use super::{Clock, Cluster, Holder, Leases, Observation, Permission, Want};
 use crate::error::Error;
+use crate::render::Voice;
+use crate::render::words::clock;
 
 /// A program that was late by more than this does not hurry to catch up.
 const LATE: Duration = Duration::from_millis(250);
@@ -36,7 +38,7 @@ pub(crate) struct SimulatedCluster {
     state: Mutex<State>,
     /// Seconds that pass there in one second here.
     speed: u32,
-    said: Box<dyn Fn(Moment, &str) + Send + Sync>,
+    voice: Voice,
 }
 
 struct State {
@@ -49,17 +51,12 @@ struct State {
 }
 
 impl SimulatedCluster {
-    /// This world, with its cues in their order. `said` is told what each cue says.
-    pub(crate) fn new(
-        world: World,
-        cues: Vec<Cue>,
-        speed: u32,
-        said: impl Fn(Moment, &str) + Send + Sync + 'static,
-    ) -> Self {
+    /// This world, with its cues in their order, and a voice for what they say.
+    pub(crate) fn new(world: World, cues: Vec<Cue>, speed: u32, voice: Voice) -> Self {
         let pace = (Instant::now(), world.now());
         let (watches, lease) = (Vec::new(), None);
         let state = State { world, cues: cues.into(), watches, lease, pace };
-        Self { state: Mutex::new(state), speed: speed.max(1), said: Box::new(said) }
+        Self { state: Mutex::new(state), speed: speed.max(1), voice }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -80,7 +77,7 @@ impl SimulatedCluster {
         tokio::time::sleep_until(due.into()).await;
         let said = self.state().advance(next);
         for said in said {
-            (self.said)(next, said);
+            self.voice.note(&format!("{} -- {said}", clock(next.wall)));
         }
         // Those who watch get a turn before time goes on.
         tokio::task::yield_now().await;

@@ -22,9 +22,9 @@ fn shown(home: &Path, arguments: &str) -> String {
 
 /// A home in which a kubeconfig that is read would be an error.
 fn home() -> tempfile::TempDir {
-    let home = tempfile::tempdir().unwrap();
-    fs::create_dir(home.path().join(".kube")).unwrap();
-    fs::write(home.path().join(".kube/config"), "not: [yaml").unwrap();
+    let home = tempfile::tempdir().expect("a directory");
+    fs::create_dir(home.path().join(".kube")).expect("it is new");
+    fs::write(home.path().join(".kube/config"), "not: [yaml").expect("it is new");
     home
 }
 

@@ -8,7 +8,6 @@ use clap::Parser;
 use jiff::Timestamp;
 use zone_rollout_core::group::find_groups;
 use zone_rollout_core::sim::{Act, World};
-use zone_rollout_core::time::Moment;
 
 use self::scenario::Scenario;
 use super::{Context, promote, status};
@@ -17,7 +16,7 @@ use crate::cluster::SimulatedCluster;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::Io;
-use crate::render::words::{Flags, clock};
+use crate::render::words::Flags;
 
 /// A Monday morning.
 const START: &str = "2026-01-05T09:00:00Z";
@@ -30,10 +29,8 @@ pub(super) async fn run(args: &DemoArgs, io: &mut Io) -> Result<Exit, Error> {
     let world = prepared(&scenario)?;
     // What is said by cues comes between the lines of the run.
     io.keep_lines();
-    let voice = io.voice();
-    let said = move |at: Moment, text: &str| voice.note(&format!("{} -- {text}", clock(at.wall)));
     let speed = args.speed.unwrap_or(scenario.speed);
-    let cluster = SimulatedCluster::new(world, scenario.cues, speed, said);
+    let cluster = SimulatedCluster::new(world, scenario.cues, speed, io.voice());
     io.note(&format!(
         "A simulated cluster of {} zones; one second here is {} there. Nothing is installed, read or \
          written.\n{}",
