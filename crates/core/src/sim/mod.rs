@@ -16,6 +16,7 @@ mod objects;
 mod pods;
 mod random;
 mod shared;
+pub mod story;
 #[cfg(test)]
 mod tests;
 mod timers;

@@ -11,7 +11,7 @@ mod hold;
 mod image;
 mod order;
 mod output;
-
+mod recorded;
 mod refusals;
 mod restarts;
 mod schemas;

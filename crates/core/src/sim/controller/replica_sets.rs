@@ -80,7 +80,7 @@ impl World {
     }
 
     /// `GetStableRS` (`utils/replicaset/canary.go`).
-    pub(super) fn stable_replica_set(&self, rollout: &Rollout) -> Option<Key> {
+    pub(in crate::sim) fn stable_replica_set(&self, rollout: &Rollout) -> Option<Key> {
         let hash = &rollout.status.stable_rs;
         let of = |key: &Key| self.replica_set(key).is_some_and(|found| found.hash() == hash);
         self.replica_sets_of(rollout).into_iter().find(|key| !hash.is_empty() && of(key))

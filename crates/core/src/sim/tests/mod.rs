@@ -4,6 +4,7 @@ mod aborts;
 mod losses;
 mod people;
 mod promotions;
+mod stories;
 mod support;
 mod waves;
 mod writes;
