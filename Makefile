@@ -6,7 +6,7 @@ TOOLS := $(or $(ZONE_ROLLOUT_TOOLS),$(HOME)/.cache/zone-rollout-tools)
 CARGO_DENY_VERSION := 0.20.2
 LAB := $(CARGO) run --quiet -p zone-lab --bin lab --
 
-.PHONY: demo help install lab lab-down bench test test-all tools
+.PHONY: demo help install lab lab-down record bench test test-all tools
 
 help:
 	@echo 'make demo      show a release on a simulated cluster; SCENARIO=bad-release and others'
@@ -14,6 +14,7 @@ help:
 	@echo 'make lab       build and start a real control plane with three Rollouts, and leave it up'
 	@echo 'make lab-down  end it'
 	@echo 'make bench     measure it next to what there is today'
+	@echo 'make record    record on it the stories that the simulated cluster is compared with'
 	@echo 'make test      everything that is checked before a change lands'
 	@echo 'make test-all  that, and what takes too long for it'
 
@@ -26,6 +27,10 @@ install:
 lab:
 	$(CARGO) build --quiet --bin kubectl-zone_rollout
 	$(LAB) up
+
+record:
+	mkdir -p tests/lab/recordings
+	ZONE_LAB_RECORD=1 $(LAB) test the_recordings
 
 lab-down:
 	$(LAB) down

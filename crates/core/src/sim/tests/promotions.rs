@@ -20,6 +20,8 @@ use crate::zone::ZoneFacts;
 
 const WEIGHTS: [u32; 3] = [10, 50, 80];
 const NEW: &str = "myapp:v2";
+/// Far more looks than twenty minutes take.
+const LOOKS: usize = 50_000;
 
 /// A promotion in a world, with what happens to it at which second.
 struct Play {
@@ -81,7 +83,7 @@ impl Play {
     fn drive(&mut self) -> Outcome {
         let start = self.world.now();
         let mut next = self.give(Input::Seen { scene: self.scene(), unwatched: None });
-        loop {
+        for _ in 0..LOOKS {
             if let Some(outcome) = next.end {
                 return outcome;
             }
@@ -100,6 +102,10 @@ impl Play {
             assert!(wake.mono > self.world.now().mono, "it would look for ever");
             next = self.pass(start, wake);
         }
+        panic!(
+            "after {LOOKS} looks there is no end, {:?} later",
+            self.world.now().mono - start.mono
+        )
     }
 
     /// Lets time pass until something happens, at most until then.
