@@ -15,6 +15,9 @@ use crate::traffic::weight_in_force;
 const ROLLOUT: &str = "test-a";
 /// How long a beat is awaited.
 pub const LONG: Duration = Duration::from_mins(2);
+/// How long a condition has been true when something is done. A controller up to v1.9.1 may miss what
+/// is done while it writes itself (argo-rollouts#4694).
+pub const SETTLED: Duration = Duration::from_millis(1500);
 /// How long a story is watched after its end.
 pub const REST: Duration = Duration::from_secs(4);
 
@@ -276,6 +279,7 @@ pub fn play(story: &Story, seed: u64) -> Result<Record, String> {
     let from = world.history().len();
     for beat in &story.beats {
         wait(&mut world, beat.when).ok_or_else(|| format!("{}: {beat:?}", story.name))?;
+        world.wait(SETTLED);
         do_it(&mut world, beat.deed);
     }
     wait(&mut world, story.end).ok_or_else(|| format!("{}: no end", story.name))?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
-use futures::{StreamExt, TryStreamExt};
+use futures::StreamExt;
 use kube::api::DynamicObject;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
@@ -18,7 +18,7 @@ use zone_lab::{Lab, Namespace};
 use zone_rollout_core::scene::{DestinationRule, ReplicaSet, Rollout, VirtualService};
 use zone_rollout_core::sim::Face;
 use zone_rollout_core::sim::story::{
-    Deed, LONG, REST, Record, Recorder, Story, When, beginning, rollout_is, stories,
+    Deed, LONG, REST, Record, Recorder, SETTLED, Story, When, beginning, rollout_is, stories,
 };
 
 use crate::support::{ensure_code, stable_image, weight, zone};
@@ -35,13 +35,20 @@ async fn the_recordings_are_what_the_controllers_show() -> Result<()> {
     let told = futures::stream::iter(stories())
         .map(|story| {
             let lab = &lab;
-            async move { tell(lab, &story).await.map(|record| (story.name, record)) }
+            async move { (story.name, tell(lab, &story).await) }
         })
         .buffer_unordered(AT_ONCE)
-        .try_collect::<Vec<(&str, Record)>>()
-        .await?;
+        .collect::<Vec<(&str, Result<Record>)>>()
+        .await;
     let mut differences = Vec::new();
-    for (name, record) in told {
+    for (name, told) in told {
+        let record = match told {
+            Ok(record) => record,
+            Err(error) => {
+                differences.push(format!("{name}: {error:#}"));
+                continue;
+            }
+        };
         let file =
             PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("recordings/{name}.json"));
         let text = format!("{}\n", serde_json::to_string_pretty(&record)?);
@@ -63,6 +70,7 @@ async fn tell(lab: &Lab, story: &Story) -> Result<Record> {
     let mut unready: Vec<String> = Vec::new();
     for beat in &story.beats {
         wait(&namespace, story, beat.when).await?;
+        tokio::time::sleep(SETTLED).await;
         carry_out(&namespace, beat.deed, &mut unready).await?;
     }
     wait(&namespace, story, story.end).await?;

@@ -21,7 +21,7 @@ use crate::zone::ZoneFacts;
 const WEIGHTS: [u32; 3] = [10, 50, 80];
 const NEW: &str = "myapp:v2";
 /// Far more looks than twenty minutes take.
-const LOOKS: usize = 50_000;
+const LOOKS: usize = 10_000;
 
 /// A promotion in a world, with what happens to it at which second.
 struct Play {
@@ -217,6 +217,17 @@ fn a_version_that_crashes_stays_in_the_first_zone() {
     assert_eq!(play.weights(&ZoneId("a".to_owned())), [0], "no client ever met it");
     let touched: BTreeSet<&str> = play.writes.iter().map(|write| write.key.name.as_str()).collect();
     assert_eq!(touched, BTreeSet::from(["test-a"]));
+}
+
+#[test]
+fn a_controller_that_is_away_does_not_keep_a_run_for_ever() {
+    let mut play = play(2, 1, true, 1);
+    let lost = Act::Nodes { zone: "us-east-1a".to_owned(), up: false };
+    play.acts = vec![
+        (Duration::from_secs(7), Happening::Act(Act::Controller(false))),
+        (Duration::from_secs(30), Happening::Act(lost)),
+    ];
+    assert!(matches!(play.drive(), Outcome::Stuck { .. }));
 }
 
 fn happening(zones: usize) -> impl Strategy<Value = Happening> {
