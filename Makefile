@@ -1,4 +1,5 @@
-# What a person may run here. Tests of the lab need Go and Python; `cargo test` needs Rust alone.
+# What a person may run here. The lab and its tests need Go and Python; `make demo` and `cargo test`
+# need Rust alone.
 
 CARGO ?= cargo
 TOOLS := $(or $(ZONE_ROLLOUT_TOOLS),$(HOME)/.cache/zone-rollout-tools)
@@ -7,16 +8,21 @@ CARGO_ZIGBUILD_VERSION := 0.24.1
 ZIG_VERSION := 0.17.1
 LAB := $(CARGO) run --quiet -p zone-lab --bin lab --
 
-.PHONY: help install dist lab lab-down bench test test-all tools
+.PHONY: bench demo dist help install lab lab-down record test test-all tools
 
 help:
+	@echo 'make demo      show a release on a simulated cluster; SCENARIO=bad-release and others'
 	@echo 'make install   build the plugin and put it where kubectl finds it'
 	@echo 'make dist      archives for Linux and the krew manifest, in dist/'
 	@echo 'make lab       build and start a real control plane with three Rollouts, and leave it up'
 	@echo 'make lab-down  end it'
 	@echo 'make bench     measure it next to what there is today'
+	@echo 'make record    record on it the stories that the simulated cluster is compared with'
 	@echo 'make test      everything that is checked before a change lands'
 	@echo 'make test-all  that, and what takes too long for it'
+
+demo:
+	@$(CARGO) run --quiet --locked --bin kubectl-zone_rollout -- demo $(SCENARIO)
 
 install:
 	$(CARGO) install --quiet --locked --path .
@@ -27,6 +33,10 @@ dist: $(TOOLS)/bin/cargo-zigbuild $(TOOLS)/zig
 lab:
 	$(CARGO) build --quiet --bin kubectl-zone_rollout
 	$(LAB) up
+
+record:
+	mkdir -p tests/lab/recordings
+	ZONE_LAB_RECORD=1 $(LAB) test the_recordings
 
 lab-down:
 	$(LAB) down

@@ -39,6 +39,8 @@ pub enum Verb {
     Promote(Box<PromoteArgs>),
     /// Take zones in flight back to their stable version, and see that it took effect
     Abort(AbortArgs),
+    /// Watch a release on a simulated cluster: nothing is installed, read or written
+    Demo(DemoArgs),
     /// Print the versions of this program, Kubernetes, Argo Rollouts and Istio
     Version(VersionArgs),
     /// Explain how kubectl completes verbs, flags, groups and zones
@@ -223,6 +225,38 @@ pub struct AbortArgs {
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub output: AbortOutput,
+}
+
+/// `demo`
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// What to show
+    #[arg(value_enum, default_value_t)]
+    pub scenario: DemoScenario,
+    /// Seconds that pass there in one second here; default: so many that it lasts a few seconds
+    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
+    pub speed: Option<u32>,
+    /// Number of zones
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=6))]
+    pub zones: u8,
+}
+
+/// What `demo` shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum DemoScenario {
+    /// Three zones, one after another
+    #[default]
+    Healthy,
+    /// A version that crashes
+    BadRelease,
+    /// A zone is lost in the middle of its update
+    ZoneOutage,
+    /// An abort that leaves traffic on the new version
+    StableShort,
+    /// Zones that advance by themselves
+    SelfAdvancing,
+    /// One DestinationRule for all zones
+    SharedRule,
 }
 
 /// Formats of `abort`.

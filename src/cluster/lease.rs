@@ -47,6 +47,24 @@ pub struct LeaseState {
     transitions: i32,
 }
 
+impl LeaseState {
+    /// A lease that exists nowhere else, written over this one.
+    pub(super) fn simulated(
+        over: Option<&Self>,
+        holder: Option<Holder>,
+        renewed: Timestamp,
+    ) -> Self {
+        let transitions = over.map_or(0, |over| over.transitions) + 1;
+        Self {
+            holder,
+            renewed: Some(renewed),
+            seconds: LEASE_SECONDS,
+            resource_version: transitions.to_string(),
+            transitions,
+        }
+    }
+}
+
 impl Leases for KubeCluster {
     fn lease<'a>(
         &'a self,

@@ -1,13 +1,15 @@
-//! The real cluster behind the port: connecting, reading, watching, writing. Only here is a client.
+//! What is behind the port: the real cluster – connecting, reading, watching, writing; only here is a
+//! client – and the simulated one.
 
 mod access;
-pub mod clock;
+mod clock;
 mod connect;
 mod explain;
 mod item;
 mod kinds;
 mod lease;
 mod read;
+mod simulated;
 mod versions;
 mod watch;
 mod write;
@@ -21,9 +23,11 @@ use zone_rollout_core::scene::Scene;
 use zone_rollout_core::write::{Write, Written};
 
 pub use access::Permission;
+pub use clock::{Clock, SystemClock};
 pub use connect::{KubeCluster, KubeconfigNames, connect, kubeconfig_names};
 pub(crate) use lease::LEASE_SECONDS;
 pub use lease::{Holder, LeaseState};
+pub(crate) use simulated::{Cue, SimulatedCluster};
 pub use versions::{Found, Install, Sighting, Versions};
 
 use crate::error::Error;
@@ -82,6 +86,11 @@ pub trait Leases: Send + Sync {
         holder: Option<&'a Holder>,
     ) -> BoxFuture<'a, Result<bool, Error>>;
 }
+
+/// All that a verb needs of a cluster.
+pub trait Port: Cluster + Leases {}
+
+impl<C: Cluster + Leases> Port for C {}
 
 impl Cluster for KubeCluster {
     fn read<'a>(&'a self, want: &'a Want) -> BoxFuture<'a, Result<Scene, Error>> {

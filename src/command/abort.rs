@@ -9,9 +9,9 @@ use zone_rollout_core::takeback::{Recall, RecallEnd};
 use zone_rollout_core::write::{Action, Written, compile};
 use zone_rollout_core::zone::ZoneFacts;
 
-use super::{Cluster, Context, permission};
+use super::{Context, permission};
 use crate::cli::{AbortArgs, AbortOutput};
-use crate::cluster::{Want, clock};
+use crate::cluster::Want;
 use crate::driver::Signals;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -115,7 +115,8 @@ impl Aborting<'_> {
         let mut observations = self.context.cluster.watch(&self.want);
         loop {
             // Writes are judged on what was read for the purpose, never on what a watch said.
-            while let Some(action) = self.recall.next(&scene, &self.group, clock::now()) {
+            while let Some(action) = self.recall.next(&scene, &self.group, self.context.clock.now())
+            {
                 let zone = action.zone().clone();
                 match self.write(&action, &scene).await {
                     Written::Landed { .. } => {
@@ -219,7 +220,7 @@ impl Aborting<'_> {
                 }
             }
             AbortOutput::Json => {
-                let document = document::abort(&self.group, &told, exit, clock::now());
+                let document = document::abort(&self.group, &told, exit, self.context.clock.now());
                 if let Ok(text) = serde_json::to_string_pretty(&document) {
                     io.result(&text);
                 }

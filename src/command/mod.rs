@@ -2,14 +2,18 @@
 
 mod abort;
 mod completion;
+mod demo;
 mod group;
 mod permission;
 mod promote;
 mod status;
+mod typed;
 mod version;
 
+use std::sync::Arc;
+
 use crate::cli::{Cli, Connection, Verb};
-use crate::cluster::{Cluster, KubeCluster, connect};
+use crate::cluster::{Clock, Port, SystemClock, connect};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::Io;
@@ -18,18 +22,28 @@ use crate::render::words::Flags;
 /// A cluster and what is known about the invocation.
 pub(crate) struct Context {
     /// The cluster.
-    pub(crate) cluster: KubeCluster,
+    pub(crate) cluster: Arc<dyn Port>,
+    /// The clock to go by.
+    pub(crate) clock: Arc<dyn Clock>,
     /// Namespace of the group.
     pub(crate) namespace: String,
     /// Flags to repeat in printed commands.
     pub(crate) flags: Flags,
+    /// The command line without the program, to be typed again: without secrets.
+    pub(crate) typed: String,
 }
 
 impl Context {
     async fn connect(connection: &Connection, io: &Io) -> Result<Self, Error> {
         let cluster = connect(connection, io.voice()).await?;
         let namespace = cluster.default_namespace().to_owned();
-        Ok(Self { cluster, namespace, flags: repeated(connection) })
+        Ok(Self {
+            cluster: Arc::new(cluster),
+            clock: Arc::new(SystemClock),
+            namespace,
+            flags: repeated(connection),
+            typed: typed::again(std::env::args().skip(1)),
+        })
     }
 }
 
@@ -48,6 +62,7 @@ pub(crate) async fn run(cli: Cli, io: &mut Io) -> Result<Exit, Error> {
             promote::run(&Context::connect(connection, io).await?, args, io).await
         }
         Verb::Abort(args) => abort::run(&Context::connect(connection, io).await?, args, io).await,
+        Verb::Demo(args) => demo::run(args, io).await,
         Verb::Version(args) => version::run(connection, args, io).await,
         Verb::Completion => Ok(completion::run(io)),
     }

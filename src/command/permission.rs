@@ -6,7 +6,7 @@ use tokio::time::timeout;
 use zone_rollout_core::group::Group;
 
 use crate::cli::{OnFailureArg, PromoteArgs};
-use crate::cluster::{Cluster, Permission};
+use crate::cluster::Permission;
 use crate::command::Context;
 use crate::error::Error;
 use crate::render::Io;

@@ -5,9 +5,8 @@ use zone_rollout_core::group::{Group, ZoneId};
 use zone_rollout_core::scene::Scene;
 use zone_rollout_core::zone::ZoneState;
 
-use super::{Cluster, Context};
+use super::Context;
 use crate::cli::{StatusArgs, StatusOutput};
-use crate::cluster::clock;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::{GroupView, Io, ZoneView, document, status};
@@ -45,7 +44,7 @@ fn show(
     before: Option<&Shown>,
     io: &mut Io,
 ) -> Result<Shown, Error> {
-    let mut view = GroupView::of(scene, group, clock::now());
+    let mut view = GroupView::of(scene, group, context.clock.now());
     view.zones.retain(|shown| zone.is_none_or(|zone| shown.zone.id == *zone));
     let text = format(context, args, &view, io)?;
     let changed = before.is_none_or(|before| before.text != text);

@@ -35,8 +35,8 @@ pub enum Keeping {
 }
 
 /// The lease of one group, held by this process.
-pub struct Keeper<'a, C> {
-    cluster: &'a C,
+pub struct Keeper<'a> {
+    cluster: &'a dyn Leases,
     namespace: String,
     name: String,
     holder: Holder,
@@ -44,7 +44,7 @@ pub struct Keeper<'a, C> {
     lost: watch::Sender<Option<String>>,
 }
 
-impl<'a, C: Leases> Keeper<'a, C> {
+impl<'a> Keeper<'a> {
     /// Takes the lease of a group.
     ///
     /// A lease whose holder is a dead process of this host is taken over at once, any other one that
@@ -53,7 +53,7 @@ impl<'a, C: Leases> Keeper<'a, C> {
     /// # Errors
     /// If somebody else holds it and renews it, or it cannot be read or written.
     pub async fn take(
-        cluster: &'a C,
+        cluster: &'a dyn Leases,
         namespace: &str,
         group: &str,
         run: &str,

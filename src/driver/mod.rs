@@ -16,7 +16,7 @@ use zone_rollout_core::promote::{
 };
 use zone_rollout_core::write::{Write, Written};
 
-use crate::cluster::{Cluster, Want, clock};
+use crate::cluster::{Clock, Cluster, Want};
 use crate::render::document;
 use crate::render::report::Reporter;
 
@@ -29,39 +29,42 @@ pub use signals::Signals;
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
 /// Everything a drive needs besides the run itself.
-pub struct Driver<'a, C> {
+pub struct Driver<'a> {
     /// The cluster.
-    pub cluster: &'a C,
+    pub cluster: &'a dyn Cluster,
+    /// The clock to go by.
+    pub clock: &'a dyn Clock,
     /// What to read of it.
     pub want: Want,
     /// The lease.
-    pub keeper: &'a Keeper<'a, C>,
+    pub keeper: &'a Keeper<'a>,
     /// The check and notify commands.
     pub commands: Commands,
     /// Signals, second and first.
     pub signals: &'a mut Signals,
 }
 
-impl<C: Cluster + crate::cluster::Leases> Driver<'_, C> {
+impl Driver<'_> {
     /// Drives a run to its end.
     pub async fn drive(mut self, run: &mut Run, reporter: &mut dyn Reporter) -> Outcome {
         let (sender, mut inputs) = mpsc::channel::<Input>(64);
         let mut observations = self.cluster.watch(&self.want);
-        let mut heartbeat = tokio::time::interval(HEARTBEAT);
-        heartbeat.reset();
-        let mut next = step(run, Input::Tick, clock::now());
+        let beat = HEARTBEAT * self.clock.pace();
+        let mut heartbeat = self.clock.now().after(beat);
+        let mut next = step(run, Input::Tick, self.clock.now());
         loop {
             for event in &next.events {
-                reporter.event(run, event);
+                reporter.event(run, event, self.clock.now());
             }
             if let Some(outcome) = next.end {
                 return outcome;
             }
             if let Some(input) = self.carry_out(run, &mut next, &sender).await {
-                next = step(run, input, clock::now());
+                next = step(run, input, self.clock.now());
                 continue;
             }
-            let wake = clock::instant(next.wake.unwrap_or_else(clock::now));
+            let wake = next.wake.unwrap_or_else(|| self.clock.now());
+            let until = if wake.mono < heartbeat.mono { wake } else { heartbeat };
             let input = tokio::select! {
                 biased;
                 level = self.signals.next() => Input::Stop(level),
@@ -70,21 +73,29 @@ impl<C: Cluster + crate::cluster::Leases> Driver<'_, C> {
                 Some(seen) = observations.next() => {
                     Input::Seen { scene: seen.scene, unwatched: seen.unwatched }
                 }
-                _ = heartbeat.tick() => {
-                    if let Some(why) = self.keeper.trouble() {
-                        reporter.event(run, &Event::NotRead(why));
+                () = self.clock.until(until) => {
+                    if until == heartbeat {
+                        heartbeat = heartbeat.after(beat);
+                        self.beat(run, reporter);
                     }
-                    reporter.heartbeat(run);
                     Input::Tick
                 }
-                () = tokio::time::sleep_until(wake.into()) => Input::Tick,
             };
-            next = step(run, input, clock::now());
-            reporter.refresh(run);
+            next = step(run, input, self.clock.now());
+            reporter.refresh(run, self.clock.now());
             if reporter.is_closed() {
-                next = step(run, Input::Stop(StopLevel::AfterRequest), clock::now());
+                next = step(run, Input::Stop(StopLevel::AfterRequest), self.clock.now());
             }
         }
+    }
+
+    /// Tells people what is awaited, and what ails the lease.
+    fn beat(&self, run: &Run, reporter: &mut dyn Reporter) {
+        let now = self.clock.now();
+        if let Some(why) = self.keeper.trouble() {
+            reporter.event(run, &Event::NotRead(why), now);
+        }
+        reporter.heartbeat(run, now);
     }
 
     /// Does what the machine wants. Returns the answer to what has to be answered at once.

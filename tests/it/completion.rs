@@ -43,6 +43,7 @@ fn what_the_program_itself_knows() {
     status	Show the zones of a group, one row each
     promote	Bring a new version to the zones, one after another
     abort	Take zones in flight back to their stable version, and see that it took effect
+    demo	Watch a release on a simulated cluster: nothing is installed, read or written
     version	Print the versions of this program, Kubernetes, Argo Rollouts and Istio
     completion	Explain how kubectl completes verbs, flags, groups and zones
     :4

@@ -1,7 +1,8 @@
-//! The program from outside, without a cluster: help, usage, and errors of the connection.
+//! The program from outside, without a cluster: help, usage, errors of the connection, the demo.
 
 mod completion;
 mod connection;
+mod demo;
 mod help;
 mod support;
 mod version;

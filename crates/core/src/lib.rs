@@ -9,6 +9,7 @@ pub mod layout;
 pub mod promote;
 pub mod proof;
 pub mod scene;
+pub mod sim;
 pub mod takeback;
 pub mod template;
 pub mod time;

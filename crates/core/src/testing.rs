@@ -179,6 +179,8 @@ fn node(zone: &str) -> Value {
 /// A ReplicaSet of a Rollout's template under this hash.
 pub(crate) fn replica_set(rollout: &Value, hash: &str, replicas: u64) -> Value {
     let name = format!("{}-{hash}", rollout["metadata"]["name"].as_str().unwrap());
+    let mut template = rollout["spec"]["template"].clone();
+    template["metadata"]["labels"]["rollouts-pod-template-hash"] = json!(hash);
     json!({
         "kind": "ReplicaSet",
         "metadata": {
@@ -190,7 +192,7 @@ pub(crate) fn replica_set(rollout: &Value, hash: &str, replicas: u64) -> Value {
                 "uid": rollout["metadata"]["uid"],
             }],
         },
-        "spec": {"replicas": replicas, "template": rollout["spec"]["template"]},
+        "spec": {"replicas": replicas, "template": template},
         "status": {"replicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas},
     })
 }

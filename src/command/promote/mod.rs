@@ -3,15 +3,16 @@
 mod ending;
 mod settings;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use zone_rollout_core::group::Group;
 use zone_rollout_core::promote::{Blocker, Goal, Outcome, Planned, Run, Settings, plan};
 use zone_rollout_core::scene::Scene;
+use zone_rollout_core::time::Moment;
 
 use super::{Context, permission};
 use crate::cli::{PromoteArgs, PromoteOutput};
-use crate::cluster::{Cluster, KubeCluster, Want, clock};
+use crate::cluster::Want;
 use crate::driver::{Commands, Driver, Keeper, Signals, confirm};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -40,7 +41,7 @@ pub(super) async fn run(context: &Context, args: &PromoteArgs, io: &mut Io) -> R
             }
             permission::to_promote(context, &group, args).await?;
             if !args.yes && !agreed(io).await? {
-                return Ok(without_run(args, &Outcome::Declined, &[], None, io));
+                return Ok(without_run(context, args, &Outcome::Declined, &[], None, io));
             }
             let goal = goal.ok_or_else(|| Error::unexpected("there is no goal"))?;
             drive(context, args, want, settings, group, goal, io).await
@@ -64,17 +65,18 @@ async fn judge(
     want: &Want,
     io: &Io,
 ) -> Result<Judged, Error> {
-    let begun = Instant::now();
+    let give_up = context.clock.now().after(CONTROLLER_NEEDS);
     loop {
         let scene = context.cluster.read(want).await?;
         let (group, zone) = context.find(&scene, &args.which, args.address.as_deref())?;
-        let settings = settings::settings(args, &group, zone.as_ref(), io)?;
+        let settings = settings::settings(args, &group, zone.as_ref(), context.clock.now(), io)?;
         let goal = settings::goal(args, &scene, &group)?;
-        let planned = plan(&scene, &group, &settings, goal.as_ref(), clock::now());
-        if !planned.awaits_controller() || begun.elapsed() >= CONTROLLER_NEEDS {
+        let now = context.clock.now();
+        let planned = plan(&scene, &group, &settings, goal.as_ref(), now);
+        if !planned.awaits_controller() || now.mono >= give_up.mono {
             return Ok(Judged { scene, group, settings, goal, planned });
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        context.clock.until(now.after(LOOK_AGAIN)).await;
     }
 }
 
@@ -86,11 +88,11 @@ fn nothing_to_do(
     io: &mut Io,
 ) -> Exit {
     if args.output == PromoteOutput::Text {
-        let view = crate::render::GroupView::of(scene, group, clock::now());
+        let view = crate::render::GroupView::of(scene, group, context.clock.now());
         io.result(&crate::render::status::text(&view, false, &context.flags, io.terminal()));
         io.result("");
     }
-    without_run(args, &Outcome::NothingToDo, &[], None, io)
+    without_run(context, args, &Outcome::NothingToDo, &[], None, io)
 }
 
 fn refuse(
@@ -100,16 +102,17 @@ fn refuse(
     blockers: &[Blocker],
     io: &mut Io,
 ) -> Exit {
-    let now = clock::now();
+    let now = context.clock.now();
     let reasons: Vec<String> = blockers
         .iter()
         .flat_map(|blocker| blocked::lines(blocker, group, &context.flags, now))
         .collect();
-    without_run(args, &Outcome::Refused(blockers.to_vec()), &reasons, None, io)
+    without_run(context, args, &Outcome::Refused(blockers.to_vec()), &reasons, None, io)
 }
 
 /// Says how it ended before a run began.
 fn without_run(
+    context: &Context,
     args: &PromoteArgs,
     outcome: &Outcome,
     reasons: &[String],
@@ -118,7 +121,7 @@ fn without_run(
 ) -> Exit {
     let exit = words::ending::exit(outcome, signal);
     let told = ending::without_run(args, outcome, reasons);
-    ending::say(args, None, outcome, &told, exit, io);
+    ending::say(args, None, outcome, &told, exit, context.clock.now(), io);
     exit
 }
 
@@ -140,25 +143,26 @@ async fn drive(
     io: &mut Io,
 ) -> Result<Exit, Error> {
     let mut signals = Signals::listen()?;
-    let taking = Keeper::take(&context.cluster, &group.namespace, &group.name, &settings.run, io);
-    let keeper: Keeper<'_, KubeCluster> = tokio::select! {
+    let taking = Keeper::take(&*context.cluster, &group.namespace, &group.name, &settings.run, io);
+    let keeper = tokio::select! {
         taken = taking => taken?,
         _ = signals.next() => {
             let interrupted = Outcome::Interrupted { writing: None };
-            return Ok(without_run(args, &interrupted, &[], signals.seen(), io));
+            return Ok(without_run(context, args, &interrupted, &[], signals.seen(), io));
         }
     };
-    let mut run = Run::new(settings, group, goal, clock::now());
+    let mut run = Run::new(settings, group, goal, context.clock.now());
     let commands = Commands { check: args.check.clone(), notify: args.notify.clone() };
     let driver = Driver {
-        cluster: &context.cluster,
+        cluster: &*context.cluster,
+        clock: &*context.clock,
         want,
         keeper: &keeper,
         commands: commands.clone(),
         signals: &mut signals,
     };
     let outcome = {
-        let mut reporter = reporter(args.output, &run, io);
+        let mut reporter = reporter(args.output, &run, context.clock.now(), io);
         tokio::select! {
             outcome = driver.drive(&mut run, reporter.as_mut()) => outcome,
             never = keeper.renew() => match never {},
@@ -169,8 +173,8 @@ async fn drive(
     }
     let exit = words::ending::exit(&outcome, signals.seen());
     let told = ending::of_run(context, &run, &outcome);
-    ending::say(args, Some(&run), &outcome, &told, exit, io);
-    let event = document::result(Some(&run), &outcome, &told, exit, clock::now());
+    ending::say(args, Some(&run), &outcome, &told, exit, context.clock.now(), io);
+    let event = document::result(Some(&run), &outcome, &told, exit, context.clock.now());
     if let Ok(event) = serde_json::to_value(event)
         && let Err(why) = commands.tell(&event).await
     {
@@ -179,11 +183,16 @@ async fn drive(
     Ok(exit)
 }
 
-fn reporter<'a>(output: PromoteOutput, run: &Run, io: &'a mut Io) -> Box<dyn Reporter + 'a> {
+fn reporter<'a>(
+    output: PromoteOutput,
+    run: &Run,
+    now: Moment,
+    io: &'a mut Io,
+) -> Box<dyn Reporter + 'a> {
     match output {
         PromoteOutput::Text if io.terminal().live => Box::new(Bars::new(run, io.terminal())),
         PromoteOutput::Text => Box::new(Lines::new(io)),
         PromoteOutput::Json => Box::new(Quiet),
-        PromoteOutput::Events => Box::new(Stream::begin(io, run)),
+        PromoteOutput::Events => Box::new(Stream::begin(io, run, now)),
     }
 }

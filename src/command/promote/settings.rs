@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use zone_rollout_core::group::{Group, ZoneId, resolve};
 use zone_rollout_core::promote::{Goal, OnFailure, Pauses, Settings};
 use zone_rollout_core::scene::Scene;
+use zone_rollout_core::time::Moment;
 
 use crate::cli::{OnFailureArg, PausesArg, PromoteArgs};
-use crate::cluster::clock;
 use crate::error::Error;
 use crate::render::Io;
 
@@ -16,6 +16,7 @@ pub(super) fn settings(
     args: &PromoteArgs,
     group: &Group,
     zone: Option<&ZoneId>,
+    now: Moment,
     io: &Io,
 ) -> Result<Settings, Error> {
     let skipped: BTreeSet<ZoneId> = zones(group, &args.skip_zone)?.into_iter().collect();
@@ -40,7 +41,7 @@ pub(super) fn settings(
         Some(PausesArg::Stop) | None => Pauses::Stop,
     };
     Ok(Settings {
-        run: run_name(),
+        run: run_name(now),
         order,
         skipped,
         soak: args.soak,
@@ -113,8 +114,8 @@ fn zones(group: &Group, names: &[String]) -> Result<Vec<ZoneId>, Error> {
 }
 
 /// A name that sorts by time and differs between processes.
-fn run_name() -> String {
-    let at = clock::now().wall.strftime("%Y%m%dT%H%M%SZ");
+fn run_name(now: Moment) -> String {
+    let at = now.wall.strftime("%Y%m%dT%H%M%SZ");
     format!("{at}-{:x}", std::process::id())
 }
 

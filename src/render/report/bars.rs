@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use zone_rollout_core::group::ZoneId;
 use zone_rollout_core::promote::{Event, Run};
+use zone_rollout_core::time::Moment;
 
 use super::Reporter;
-use crate::cluster::clock;
 use crate::render::io::Terminal;
 use crate::render::words::{self, happening};
 
@@ -41,16 +41,16 @@ impl Bars {
         Self { all, zones }
     }
 
-    fn say(&self, text: &str) {
+    fn say(&self, text: &str, now: Moment) {
         // A terminal that cannot be written to any more is no reason to stop.
-        let _unreported = self.all.println(format!("{} {text}", words::clock(clock::now().wall)));
+        let _unreported = self.all.println(format!("{} {text}", words::clock(now.wall)));
     }
 }
 
 impl Reporter for Bars {
-    fn event(&mut self, run: &Run, event: &Event) {
-        if let Some(text) = happening::event(run, event) {
-            self.say(&text);
+    fn event(&mut self, run: &Run, event: &Event, now: Moment) {
+        if let Some(text) = happening::event(run, event, now) {
+            self.say(&text, now);
         }
         if let Event::Ended(_) = event {
             for bar in self.zones.values() {
@@ -59,10 +59,9 @@ impl Reporter for Bars {
         }
     }
 
-    fn heartbeat(&mut self, _: &Run) {}
+    fn heartbeat(&mut self, _: &Run, _: Moment) {}
 
-    fn refresh(&mut self, run: &Run) {
-        let now = clock::now();
+    fn refresh(&mut self, run: &Run, now: Moment) {
         let Some(scene) = run.scene() else { return };
         for zone in &run.group().zones {
             let (Some(bar), Some(glimpse)) =

@@ -2,9 +2,9 @@
 
 use zone_rollout_core::promote::{Event, Run};
 use zone_rollout_core::scene::Scene;
+use zone_rollout_core::time::Moment;
 
 use super::Reporter;
-use crate::cluster::clock;
 use crate::render::io::Io;
 use crate::render::words::{self, happening};
 
@@ -19,28 +19,28 @@ impl<'a> Lines<'a> {
         Self { io }
     }
 
-    fn say(&mut self, text: &str) {
-        self.io.note(&format!("{} {text}", words::clock(clock::now().wall)));
+    fn say(&mut self, text: &str, now: Moment) {
+        self.io.note(&format!("{} {text}", words::clock(now.wall)));
     }
 }
 
 impl Reporter for Lines<'_> {
-    fn event(&mut self, run: &Run, event: &Event) {
-        if let Some(text) = happening::event(run, event) {
-            self.say(&text);
+    fn event(&mut self, run: &Run, event: &Event, now: Moment) {
+        if let Some(text) = happening::event(run, event, now) {
+            self.say(&text, now);
         }
     }
 
-    fn heartbeat(&mut self, run: &Run) {
+    fn heartbeat(&mut self, run: &Run, now: Moment) {
         if let Some(missing) = run.scene().and_then(Scene::out_of_sight) {
-            self.say(&happening::sight(Some(&missing)));
+            self.say(&happening::sight(Some(&missing)), now);
         }
         for awaited in run.awaited() {
-            self.say(&happening::awaited(run, awaited, clock::now()));
+            self.say(&happening::awaited(run, awaited, now), now);
         }
     }
 
-    fn refresh(&mut self, _: &Run) {}
+    fn refresh(&mut self, _: &Run, _: Moment) {}
 
     fn is_closed(&self) -> bool {
         self.io.is_closed()

@@ -4,9 +4,9 @@
 use serde::Serialize;
 use serde_json::json;
 use zone_rollout_core::promote::{Event, Run};
+use zone_rollout_core::time::Moment;
 
 use super::Reporter;
-use crate::cluster::clock;
 use crate::render::document::{API_VERSION, event_document};
 use crate::render::io::Io;
 use crate::render::words::happening;
@@ -18,12 +18,12 @@ pub struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     /// Begins a stream with its version line.
-    pub fn begin(io: &'a mut Io, run: &Run) -> Self {
+    pub fn begin(io: &'a mut Io, run: &Run, now: Moment) -> Self {
         let mut stream = Self { io };
         stream.line(&json!({
             "apiVersion": API_VERSION,
             "kind": "PromotionEvents",
-            "time": clock::now().wall,
+            "time": now.wall,
             "run": run.settings().run,
             "namespace": run.group().namespace,
             "group": run.group().name,
@@ -40,22 +40,21 @@ impl<'a> Stream<'a> {
 }
 
 impl Reporter for Stream<'_> {
-    fn event(&mut self, run: &Run, event: &Event) {
+    fn event(&mut self, run: &Run, event: &Event, now: Moment) {
         // The outcome is told once, by the verb, with the exit code.
         if !matches!(event, Event::Ended(_)) {
-            let text = happening::event(run, event);
-            self.line(&event_document(run, event, text.as_deref(), clock::now()));
+            let text = happening::event(run, event, now);
+            self.line(&event_document(run, event, text.as_deref(), now));
         }
     }
 
-    fn heartbeat(&mut self, run: &Run) {
-        let now = clock::now();
+    fn heartbeat(&mut self, run: &Run, now: Moment) {
         let awaited: Vec<String> =
             run.awaited().iter().map(|awaited| happening::awaited(run, awaited, now)).collect();
         self.line(&json!({"time": now.wall, "type": "Heartbeat", "awaited": awaited}));
     }
 
-    fn refresh(&mut self, _: &Run) {}
+    fn refresh(&mut self, _: &Run, _: Moment) {}
 
     fn is_closed(&self) -> bool {
         self.io.is_closed()
@@ -66,11 +65,11 @@ impl Reporter for Stream<'_> {
 pub struct Quiet;
 
 impl Reporter for Quiet {
-    fn event(&mut self, _: &Run, _: &Event) {}
+    fn event(&mut self, _: &Run, _: &Event, _: Moment) {}
 
-    fn heartbeat(&mut self, _: &Run) {}
+    fn heartbeat(&mut self, _: &Run, _: Moment) {}
 
-    fn refresh(&mut self, _: &Run) {}
+    fn refresh(&mut self, _: &Run, _: Moment) {}
 
     fn is_closed(&self) -> bool {
         false

@@ -11,10 +11,9 @@ use zone_rollout_core::zone::ZoneState;
 use super::clock;
 
 /// An event as a line; nothing if people need not read it.
-pub fn event(run: &Run, event: &Event) -> Option<String> {
+pub fn event(run: &Run, event: &Event, now: Moment) -> Option<String> {
     match event {
         Event::Zone(glimpse) if is_news(glimpse) => {
-            let now = crate::cluster::clock::now();
             Some(format!("zone {}  {}", glimpse.zone, self::glimpse(run, glimpse, now)))
         }
         Event::Wrote { action, written } => Some(wrote(action, written)),
@@ -23,7 +22,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             let others = awaited
                 .iter()
                 .find(|awaited| matches!(awaited, Awaited::Others { .. } | Awaited::Sync(_)))?;
-            Some(self::awaited(run, others, crate::cluster::clock::now()))
+            Some(self::awaited(run, others, now))
         }
         Event::NotRead(why) => Some(format!("{why}; trying again")),
         Event::Sight(missing) => Some(sight(missing.as_deref())),

@@ -81,7 +81,9 @@ pub(super) fn decide(run: &mut Run, scene: &Scene, now: Moment) -> Decision {
         return Decision::Act(Action::Nudge { zone });
     }
     if let Some(decision) = failure::handle(run, scene, now) {
-        return decision;
+        // A controller that is away takes nothing back either.
+        let late = matches!(decision, Decision::Wait(_)).then(|| out_of_time(run, scene, now));
+        return late.flatten().map_or(decision, Decision::End);
     }
     if let Some(outcome) = out_of_time(run, scene, now) {
         return Decision::End(outcome);

@@ -384,6 +384,8 @@ impl Run {
                 ]
             })
             .flatten()
+            // What is past changes nothing more; a soak that is over says so for ever.
+            .filter(|moment| moment.mono > now.mono)
             .min_by_key(|moment| moment.mono)
     }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::Meta;
@@ -27,7 +28,7 @@ pub struct ServiceSpec {
 }
 
 /// A VirtualService (`networking.istio.io`).
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct VirtualService {
     /// Metadata.
@@ -38,7 +39,7 @@ pub struct VirtualService {
 }
 
 /// `spec` of a VirtualService.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct VirtualServiceSpec {
     /// Hosts it applies to, short or fully qualified.
@@ -86,8 +87,27 @@ impl TryFrom<Value> for HttpRoute {
     }
 }
 
+impl HttpRoute {
+    /// Gives the destination at `index` this weight.
+    pub fn weigh(&mut self, index: usize, weight: u32) {
+        self.destinations[index].weight = Some(f64::from(weight));
+        self.raw_destinations[index]["weight"] = weight.into();
+    }
+}
+
+/// As [`HttpRoute`] was read, but for what nobody reads.
+impl Serialize for HttpRoute {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut route = serializer.serialize_struct("HttpRoute", 3)?;
+        route.serialize_field("name", &self.name)?;
+        route.serialize_field("match", &self.matches)?;
+        route.serialize_field("route", &self.raw_destinations)?;
+        route.end()
+    }
+}
+
 /// One entry of `match`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HttpMatch {
     /// Labels the calling proxy must carry.
@@ -104,7 +124,7 @@ pub struct HttpMatch {
 }
 
 /// One weighted destination of a route.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct RouteDestination {
     /// Where to.
@@ -114,7 +134,7 @@ pub struct RouteDestination {
 }
 
 /// Host and subset.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Destination {
     /// Host, short or fully qualified.
@@ -124,7 +144,7 @@ pub struct Destination {
 }
 
 /// A DestinationRule (`networking.istio.io`).
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct DestinationRule {
     /// Metadata.
@@ -135,7 +155,7 @@ pub struct DestinationRule {
 }
 
 /// `spec` of a DestinationRule.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DestinationRuleSpec {
     /// Host, short or fully qualified.
@@ -149,7 +169,7 @@ pub struct DestinationRuleSpec {
 }
 
 /// A named part of a host's endpoints.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Subset {
     /// Name.
@@ -161,7 +181,7 @@ pub struct Subset {
 }
 
 /// `trafficPolicy`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TrafficPolicy {
     /// Load balancing.
@@ -171,7 +191,7 @@ pub struct TrafficPolicy {
 }
 
 /// `loadBalancer`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LoadBalancer {
     /// How localities are preferred.
@@ -179,7 +199,7 @@ pub struct LoadBalancer {
 }
 
 /// `localityLbSetting`. `distribute` wins over the two others.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LocalityLbSetting {
     /// False turns locality preference off; absent is true.
@@ -193,7 +213,7 @@ pub struct LocalityLbSetting {
 }
 
 /// One entry of `distribute`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct LocalityDistribute {
     /// Locality of the client: `region/zone/subzone`, with `*`.
@@ -203,7 +223,7 @@ pub struct LocalityDistribute {
 }
 
 /// One entry of `failover`: regions only.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct LocalityFailover {
     /// Region of the client.
@@ -213,7 +233,7 @@ pub struct LocalityFailover {
 }
 
 /// `outlierDetection`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OutlierDetection {
     /// Largest share of endpoints that may be ejected, in percent; Envoy's default is 10.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Key;
 
 /// Metadata of an object, without the fields nobody reads here.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Meta {
     /// Name.
@@ -28,6 +28,7 @@ pub struct Meta {
     /// Labels.
     pub labels: BTreeMap<String, String>,
     /// Annotations.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
     /// Owners.
     pub owner_references: Vec<OwnerReference>,
@@ -54,7 +55,7 @@ impl Meta {
 }
 
 /// One entry of `metadata.ownerReferences`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct OwnerReference {
     /// Kind of the owner.
@@ -66,7 +67,7 @@ pub struct OwnerReference {
 }
 
 /// One entry of `metadata.managedFields`, without the list of fields.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct ManagedFields {
     /// Name of the field manager, such as `argocd-controller`.

@@ -21,11 +21,13 @@ pub use mesh::{
 };
 pub use meta::{ManagedFields, Meta, OwnerReference};
 pub use rollout::{
-    BackgroundAnalysis, Canary, IstioRouting, PauseCondition, Rollout, RolloutCondition,
-    RolloutSpec, RolloutStatus, Step, StepKind, VirtualServiceReference,
+    AnalysisRunStatus, BackgroundAnalysis, Canary, IstioRouting, PauseCondition, PodMetadata,
+    Rollout, RolloutCondition, RolloutSpec, RolloutStatus, Step, StepKind, TrafficWeights,
+    VirtualServiceReference, WeightDestination,
 };
 pub use workload::{
-    Autoscaler, Condition, ContainerState, ContainerStatus, Node, Pod, PodPhase, ReplicaSet,
+    Autoscaler, Condition, ContainerState, ContainerStatus, Node, NodeStatus, Pod, PodPhase,
+    ReplicaSet, Terminated, Waiting,
 };
 pub(crate) use workload::{POD_HASH_LABEL, REGION_LABEL, ZONE_LABEL};
 

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde_json::Value;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
 
 use super::Meta;
 use crate::time::parse_duration;
 
 /// A Rollout (`argoproj.io/v1alpha1`).
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Rollout {
     /// Metadata.
@@ -25,7 +26,7 @@ pub struct Rollout {
 }
 
 /// `spec` of a Rollout.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RolloutSpec {
     /// Wanted pods; the controller defaults to 1.
@@ -42,10 +43,16 @@ pub struct RolloutSpec {
     pub strategy: Strategy,
     /// Seconds without progress after which the controller reports `ProgressDeadlineExceeded`.
     pub progress_deadline_seconds: Option<u32>,
+    /// Whether that aborts the update.
+    pub progress_deadline_abort: bool,
+    /// Seconds for which a pod has to be Ready until it counts as available.
+    pub min_ready_seconds: u32,
+    /// Which earlier revisions are taken back without any step.
+    pub rollback_window: Option<Value>,
 }
 
 /// `spec.selector`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LabelSelector {
     /// Labels a pod must carry.
@@ -53,7 +60,7 @@ pub struct LabelSelector {
 }
 
 /// `spec.strategy`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Strategy {
     /// The canary strategy.
@@ -63,7 +70,7 @@ pub struct Strategy {
 }
 
 /// `spec.strategy.canary`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Canary {
     /// The steps in order.
@@ -82,10 +89,18 @@ pub struct Canary {
     pub canary_metadata: Option<PodMetadata>,
     /// Analysis beside the steps.
     pub analysis: Option<BackgroundAnalysis>,
+    /// Seconds for which the old pods stay after a promotion; the controller defaults to 30.
+    pub scale_down_delay_seconds: Option<u32>,
+    /// Seconds for which the canary pods stay after an abort; the controller defaults to 30.
+    pub abort_scale_down_delay_seconds: Option<u32>,
+    /// Fewest pods of either side.
+    pub min_pods_per_replica_set: Option<u32>,
+    /// Which share of the pods is enough to go on.
+    pub replica_progress_threshold: Option<Value>,
 }
 
 /// `spec.strategy.canary.analysis`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BackgroundAnalysis {
     /// 0-based index of the step from which it runs.
@@ -93,7 +108,7 @@ pub struct BackgroundAnalysis {
 }
 
 /// Ephemeral metadata of stable or canary pods.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct PodMetadata {
     /// Labels the controller adds and removes.
@@ -101,7 +116,7 @@ pub struct PodMetadata {
 }
 
 /// `spec.strategy.canary.trafficRouting`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct TrafficRouting {
     /// Istio.
@@ -112,7 +127,7 @@ pub struct TrafficRouting {
 }
 
 /// `trafficRouting.istio`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct IstioRouting {
     /// The one VirtualService.
@@ -124,7 +139,7 @@ pub struct IstioRouting {
 }
 
 /// A VirtualService and the routes in it that the controller weighs.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct VirtualServiceReference {
     /// Name, or `name.namespace`.
@@ -134,7 +149,7 @@ pub struct VirtualServiceReference {
 }
 
 /// A DestinationRule and the two subsets in it that belong to the Rollout.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DestinationRuleReference {
     /// Name, in the Rollout's namespace.
@@ -226,7 +241,7 @@ impl From<RawStep> for Step {
 }
 
 /// `status` of a Rollout.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RolloutStatus {
     /// The controller's own summary: `Healthy`, `Progressing`, `Paused`, `Degraded`.
@@ -243,6 +258,7 @@ pub struct RolloutStatus {
     /// 0-based index of the step being executed; the number of steps when done.
     pub current_step_index: Option<usize>,
     /// Why the Rollout is paused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pause_conditions: Vec<PauseCondition>,
     /// Set by the controller together with `pauseConditions`; a person clears only the list.
     pub controller_pause: bool,
@@ -258,22 +274,48 @@ pub struct RolloutStatus {
     pub canary: CanaryStatus,
     /// Pods of all ReplicaSets.
     pub replicas: u32,
+    /// Pods of the wanted template.
+    pub updated_replicas: u32,
+    /// Ready pods of all ReplicaSets.
+    pub ready_replicas: u32,
     /// Available pods of all ReplicaSets.
     pub available_replicas: u32,
 }
 
 /// `status.canary`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CanaryStatus {
+    /// What the controller last wrote into the routes.
+    pub weights: Option<TrafficWeights>,
     /// The analysis of the current step.
     pub current_step_analysis_run_status: Option<AnalysisRunStatus>,
     /// The analysis beside the steps.
     pub current_background_analysis_run_status: Option<AnalysisRunStatus>,
 }
 
+/// `status.canary.weights`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct TrafficWeights {
+    /// Of the canary.
+    pub canary: WeightDestination,
+    /// Of the stable pods.
+    pub stable: WeightDestination,
+}
+
+/// One side of `status.canary.weights`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WeightDestination {
+    /// Share of traffic, in percent.
+    pub weight: u32,
+    /// Template hash.
+    pub pod_template_hash: String,
+}
+
 /// Summary of an AnalysisRun in the Rollout's status.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct AnalysisRunStatus {
     /// Name of the AnalysisRun.
@@ -285,7 +327,7 @@ pub struct AnalysisRunStatus {
 }
 
 /// One entry of `status.pauseConditions`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PauseCondition {
     /// `CanaryPauseStep`, `InconclusiveAnalysisRun`, `InconclusiveExperiment`.
@@ -295,7 +337,7 @@ pub struct PauseCondition {
 }
 
 /// One entry of `status.conditions`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RolloutCondition {
     /// `Progressing`, `Available`, `InvalidSpec`, `Healthy`, `Completed`, `Paused`.
@@ -311,6 +353,39 @@ pub struct RolloutCondition {
     pub last_update_time: Option<Timestamp>,
     /// Last time its status changed.
     pub last_transition_time: Option<Timestamp>,
+}
+
+impl Serialize for Step {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        match self {
+            Self::SetWeight(weight) => map.serialize_entry("setWeight", weight)?,
+            Self::Pause(None) => map.serialize_entry("pause", &json!({}))?,
+            Self::Pause(Some(duration)) => {
+                map.serialize_entry("pause", &json!({"duration": duration.as_secs()}))?;
+            }
+            Self::Other(StepKind::Unknown, content) => {
+                map.serialize_entry("pause", &json!({"duration": content}))?;
+            }
+            Self::Other(kind, content) => map.serialize_entry(kind.field(), content)?,
+        }
+        map.end()
+    }
+}
+
+impl StepKind {
+    /// Name of the field in the manifest.
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::SetCanaryScale => "setCanaryScale",
+            Self::Analysis => "analysis",
+            Self::Experiment => "experiment",
+            Self::SetHeaderRoute => "setHeaderRoute",
+            Self::SetMirrorRoute => "setMirrorRoute",
+            Self::Plugin => "plugin",
+            Self::Unknown => "unknown step",
+        }
+    }
 }
 
 impl Rollout {
@@ -427,8 +502,6 @@ impl Rollout {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn rollout(steps: &Value) -> Rollout {

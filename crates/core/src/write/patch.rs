@@ -94,6 +94,47 @@ impl Write {
     }
 }
 
+impl Write {
+    /// Changes an object as the API server does: all of it, or nothing if a guard fails.
+    ///
+    /// # Errors
+    /// If a guard fails, or a value that is to be changed is not there.
+    pub fn apply_to(&self, object: &mut Value) -> Result<(), Drift> {
+        let differs = || Drift::new("the object is not as it was seen");
+        if self.guards.0.iter().any(|(pointer, value)| object.pointer(pointer) != Some(value)) {
+            return Err(differs());
+        }
+        let mut changed = object.clone();
+        for op in &self.ops {
+            change(&mut changed, op).ok_or_else(differs)?;
+        }
+        *object = changed;
+        Ok(())
+    }
+}
+
+/// Nothing if there is no such place.
+fn change(object: &mut Value, op: &Op) -> Option<()> {
+    match op {
+        Op::Replace(pointer, value) => *object.pointer_mut(pointer)? = value.clone(),
+        Op::Add(pointer, value) => {
+            let (parent, field) = place(pointer)?;
+            object.pointer_mut(parent)?.as_object_mut()?.insert(field, value.clone());
+        }
+        Op::Remove(pointer) => {
+            let (parent, field) = place(pointer)?;
+            object.pointer_mut(parent)?.as_object_mut()?.remove(&field)?;
+        }
+    }
+    Some(())
+}
+
+/// The pointer to the object around a field, and the field's name. Lists are only replaced as a whole.
+fn place(pointer: &str) -> Option<(&str, String)> {
+    let (parent, field) = pointer.rsplit_once('/')?;
+    Some((parent, field.replace("~1", "/").replace("~0", "~")))
+}
+
 /// What became of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Written {
@@ -112,4 +153,30 @@ pub enum Written {
     NotSent(String),
     /// The answer was lost; it may have applied or not.
     Unknown(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn applied(guards: Guards, ops: Vec<Op>) -> Result<Value, Drift> {
+        let key = Key::new("default", "test");
+        let write = Write::new(TargetKind::Rollout, key, Subresource::Main, guards, ops);
+        let mut object = json!({"metadata": {"uid": "u"}, "status": {"list": [1]}});
+        write.apply_to(&mut object).map(|()| object)
+    }
+
+    #[test]
+    fn a_patch_applies_as_a_whole_or_not_at_all() {
+        let uid = || Guards::new("/metadata/uid", "u");
+        let remove = || Op::Remove("/status/list".to_owned());
+        let add = Op::Add("/metadata/a~1b".to_owned(), json!(true));
+        assert_eq!(
+            applied(uid(), vec![remove(), add]),
+            Ok(json!({"metadata": {"uid": "u", "a/b": true}, "status": {}}))
+        );
+        assert!(applied(uid().and("/status/list/0", 2), vec![remove()]).is_err());
+        assert!(applied(uid(), vec![remove(), remove()]).is_err());
+        assert!(applied(uid(), vec![Op::Replace("/spec/paused".to_owned(), json!(1))]).is_err());
+    }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Trouble, ZoneFacts, worst_trouble};
 use crate::group::{Group, Zone};
 use crate::proof::Witness;
-use crate::scene::{Rollout, Scene, Step, StepKind};
+use crate::scene::{Rollout, Scene, Step};
 use crate::template::difference;
 use crate::time::Moment;
 
@@ -365,16 +365,7 @@ impl Step {
             Self::Pause(Some(duration)) => {
                 format!("pause {}", crate::time::format_duration(*duration))
             }
-            Self::Other(kind, _) => match kind {
-                StepKind::SetCanaryScale => "setCanaryScale",
-                StepKind::Analysis => "analysis",
-                StepKind::Experiment => "experiment",
-                StepKind::SetHeaderRoute => "setHeaderRoute",
-                StepKind::SetMirrorRoute => "setMirrorRoute",
-                StepKind::Plugin => "plugin",
-                StepKind::Unknown => "unknown step",
-            }
-            .to_owned(),
+            Self::Other(kind, _) => kind.field().to_owned(),
         }
     }
 }

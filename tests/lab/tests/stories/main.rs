@@ -12,7 +12,7 @@ mod image;
 mod install;
 mod order;
 mod output;
-
+mod recorded;
 mod refusals;
 mod restarts;
 mod schemas;
