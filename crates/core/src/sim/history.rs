@@ -46,7 +46,7 @@ pub enum Face {
         stable: String,
         /// `status.currentPodHash`.
         current: String,
-        /// Whether it waits in a pause: its conditions are there.
+        /// How many entries `status.pauseConditions` has.
         pauses: usize,
         /// `status.abort`.
         abort: bool,
