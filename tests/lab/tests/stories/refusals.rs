@@ -163,29 +163,34 @@ impl Break {
                     let conditions = rollout["status"]["conditions"].as_array();
                     conditions.into_iter().flatten().any(|it| it["type"] == "InvalidSpec")
                 };
-                until(namespace, name, "invalid", invalid).await
+                until_seen(namespace, name, "invalid", invalid).await
             }
             Self::Abort(name) => {
                 namespace.patch_status(ROLLOUT, name, &json!({"abort": true})).await?;
                 let aborted = |rollout: &Value| rollout["status"]["abortedAt"].is_string();
-                until(namespace, name, "aborted", aborted).await
+                until_seen(namespace, name, "aborted", aborted).await
             }
-            Self::Observed(name) => until_observed(namespace, name).await,
+            Self::Observed(name) => until_seen(namespace, name, "observed", is_observed).await,
         }
     }
 }
 
 /// A controller that was just writing may have missed the change; it is touched until it looks.
-async fn until_observed(namespace: &Namespace, name: &str) -> Result<()> {
+async fn until_seen(
+    namespace: &Namespace,
+    name: &str,
+    what: &str,
+    is: impl Fn(&Value) -> bool,
+) -> Result<()> {
     let mut looks = 0;
     namespace
-        .until(format!("{name} to be observed"), SOON, async || {
+        .until(format!("{name} to be {what}"), SOON, async || {
             looks += 1;
             if looks % 20 == 0 {
                 let touch = json!({"metadata": {"annotations": {"touched": looks.to_string()}}});
                 namespace.patch(ROLLOUT, name, &touch).await?;
             }
-            Ok(is_observed(&namespace.get(ROLLOUT, name).await?).then_some(()))
+            Ok(is(&namespace.get(ROLLOUT, name).await?).then_some(()))
         })
         .await
 }
@@ -193,19 +198,6 @@ async fn until_observed(namespace: &Namespace, name: &str) -> Result<()> {
 fn is_observed(rollout: &Value) -> bool {
     let generation = rollout["metadata"]["generation"].to_string();
     rollout["status"]["observedGeneration"].as_str() == Some(&generation)
-}
-
-async fn until(
-    namespace: &Namespace,
-    name: &str,
-    what: &str,
-    is: impl Fn(&Value) -> bool,
-) -> Result<()> {
-    namespace
-        .until(format!("{name} to be {what}"), SOON, async || {
-            Ok(is(&namespace.get(ROLLOUT, name).await?).then_some(()))
-        })
-        .await
 }
 
 /// A change of a Rollout's canary strategy.
