@@ -145,6 +145,11 @@ impl World {
         scene
     }
 
+    /// How often the controller has lost a race for a mesh object, and had to try again.
+    pub fn conflicts(&self) -> u32 {
+        self.controller.conflicts
+    }
+
     /// What has changed since the beginning, in order.
     pub fn history(&self) -> &[Change] {
         self.history.changes()

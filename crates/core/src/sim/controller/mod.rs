@@ -39,6 +39,8 @@ pub(super) struct Controller {
     again: BTreeMap<Key, Duration>,
     /// Errors in a row.
     errors: BTreeMap<Key, u32>,
+    /// Writes of mesh objects that were refused as conflicts.
+    pub(super) conflicts: u32,
     /// When each mesh object changed last.
     changed: BTreeMap<Key, Moment>,
 }

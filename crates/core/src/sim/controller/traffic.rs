@@ -130,11 +130,14 @@ impl Sync<'_> {
     }
 
     /// Fails if somebody else has just changed this object.
-    fn fresh(&self, mesh_object: &Key) -> Result<(), Halt> {
+    fn fresh(&mut self, mesh_object: &Key) -> Result<(), Halt> {
         let now = self.world.now.mono;
-        match self.world.controller.changed.get(mesh_object) {
-            Some(changed) if changed.mono < now && now < changed.mono + BEHIND => Err(Halt),
-            _ => Ok(()),
+        let controller = &mut self.world.controller;
+        let changed = controller.changed.get(mesh_object);
+        if changed.is_some_and(|at| at.mono < now && now < at.mono + BEHIND) {
+            controller.conflicts += 1;
+            return Err(Halt);
         }
+        Ok(())
     }
 }

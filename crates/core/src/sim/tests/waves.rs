@@ -90,6 +90,7 @@ fn a_lost_race_for_the_shared_route_is_made_up_for() {
             assert_eq!(told(&world, zone), "Healthy 8 0 % 3");
         }
     }
+    assert!(world.conflicts() > 0, "no race was lost");
 }
 
 #[test]
