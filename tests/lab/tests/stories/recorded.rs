@@ -104,8 +104,13 @@ async fn is(namespace: &Namespace, when: When, waited: Duration) -> Result<bool>
 async fn carry_out(namespace: &Namespace, deed: Deed, unready: &mut Vec<String>) -> Result<()> {
     let spec =
         |spec: Value| async move { namespace.patch(ROLLOUT, NAME, &json!({ "spec": spec })).await };
+    let container;
     let upstream: &[&str] = match deed {
-        Deed::Image(image) => return namespace.set_image(NAME, image).await,
+        // Unlike a merge patch, it leaves the rest of the container as it is.
+        Deed::Image(image) => {
+            container = format!("app={image}");
+            &["set", "image", NAME, &container]
+        }
         Deed::Hold(hold) => return spec(json!({ "paused": hold })).await,
         Deed::Scale(replicas) => return spec(json!({ "replicas": replicas })).await,
         Deed::Unready(count) => return lose(namespace, count, unready).await,
