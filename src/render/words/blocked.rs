@@ -4,6 +4,7 @@ use zone_rollout_core::group::Group;
 use zone_rollout_core::promote::Blocker;
 use zone_rollout_core::scene::Coverage;
 use zone_rollout_core::time::Moment;
+use zone_rollout_core::traffic::RouteGap;
 use zone_rollout_core::zone::ZoneState;
 
 use super::{Flags, clock};
@@ -55,6 +56,17 @@ fn help(blocker: &Blocker, group: &Group, flags: &Flags) -> String {
         Blocker::BaseRuleShadowed { winner, .. } => format!(
             "make the base rule the older one: delete and apply `{winner}` again: \
              kubectl get destinationrule {winner}{flags} -o yaml"
+        ),
+        Blocker::Route(_, RouteGap::NoVirtualService(_)) => {
+            format!("see which there are: kubectl get virtualservices{flags}")
+        }
+        Blocker::DeadRoute { .. } => {
+            format!("see which rules there are: kubectl get destinationrules{flags} -o yaml")
+        }
+        Blocker::NoZone(zone) => format!(
+            "bind its pods by nodeAffinity, or name the zone: kubectl label rollout {} \
+             zone-rollout.io/zone=ZONE{flags}; or leave it out: --skip-zone {zone}",
+            rollout(zone)
         ),
         Blocker::Route(zone, _) | Blocker::NoSubset(zone, _) => {
             format!("compare with: kubectl get rollout {}{flags} -o yaml", rollout(zone))

@@ -16,7 +16,7 @@ pub const ZONE_LABEL: &str = "zone-rollout.io/zone";
 const TOPOLOGY_LABEL: &str = "topology.kubernetes.io/zone";
 
 /// What makes two Rollouts members of the same group.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Bond {
     Label(String),
     Route { virtual_service: Key, host: String },
@@ -25,12 +25,22 @@ enum Bond {
 
 /// All groups of the scene: Rollouts that serve a zone, by what binds them together.
 ///
-/// A Rollout that is neither labelled nor bound to a zone is left out.
+/// A Rollout that is neither labelled nor bound to a zone is left out, unless it is routed like those
+/// of a group: then it was forgotten, and the group is told so.
 pub fn find_groups(scene: &Scene) -> Vec<Group> {
     let mut members: BTreeMap<Bond, Vec<&Rollout>> = BTreeMap::new();
-    for (_, rollout) in scene.rollouts.iter() {
-        if topology_of(rollout).is_some() || rollout.meta.labels.contains_key(GROUP_LABEL) {
-            members.entry(bond(scene, rollout)).or_default().push(rollout);
+    let (bound, free): (Vec<&Rollout>, Vec<&Rollout>) =
+        scene.rollouts.iter().map(|(_, rollout)| rollout).partition(|rollout| {
+            topology_of(rollout).is_some() || rollout.meta.labels.contains_key(GROUP_LABEL)
+        });
+    for rollout in bound {
+        members.entry(bond(scene, rollout)).or_default().push(rollout);
+    }
+    take_in(&mut members);
+    for rollout in free {
+        if let Some(members) = members.get_mut(&bond(scene, rollout)).filter(|_| is_routed(rollout))
+        {
+            members.push(rollout);
         }
     }
     let groups: Vec<(Bond, Group)> =
@@ -49,17 +59,53 @@ pub fn group_by_hand(scene: &Scene, names: &BTreeSet<String>) -> Option<Group> {
     (!members.is_empty()).then(|| group(&members))
 }
 
+fn is_routed(rollout: &Rollout) -> bool {
+    rollout.istio().is_some()
+}
+
+impl Bond {
+    /// True if it names a service.
+    fn is_whole(&self) -> bool {
+        matches!(self, Self::Route { host, .. } if !host.is_empty())
+    }
+}
+
+/// Rollouts whose route is missing or broken belong to the group of those that are named like them and
+/// are routed, if there is one.
+fn take_in(members: &mut BTreeMap<Bond, Vec<&Rollout>>) {
+    let partial = |bond: &&Bond| !bond.is_whole() && !matches!(bond, Bond::Label(_));
+    let lone: Vec<Bond> = members.keys().filter(partial).cloned().collect();
+    for bond in lone {
+        let Some(names) = members[&bond].first().map(|rollout| app_and_stem(rollout)) else {
+            continue;
+        };
+        let mut alike = members.iter().filter(|(other, rollouts)| {
+            other.is_whole() && rollouts.iter().any(|rollout| app_and_stem(rollout) == names)
+        });
+        let home = alike.next().map(|(home, _)| home.clone()).filter(|_| alike.next().is_none());
+        if let Some(home) = home {
+            let taken_in = members.remove(&bond).unwrap_or_default();
+            members.entry(home).or_default().extend(taken_in);
+        }
+    }
+}
+
 fn bond(scene: &Scene, rollout: &Rollout) -> Bond {
     if let Some(label) = rollout.meta.labels.get(GROUP_LABEL) {
         return Bond::Label(label.clone());
     }
-    let short = own_short_name(rollout);
     if let Some(routed) = traffic::stable_destination(scene, rollout) {
+        let short = own_short_name(rollout);
         return Bond::Route {
             virtual_service: routed.virtual_service,
             host: without_zone(&routed.host, short.as_deref()),
         };
     }
+    app_and_stem(rollout)
+}
+
+fn app_and_stem(rollout: &Rollout) -> Bond {
+    let short = own_short_name(rollout);
     Bond::AppAndStem {
         app: rollout
             .meta
@@ -202,7 +248,7 @@ mod tests {
 
     use super::*;
     use crate::layout::{Spec, SpecZone, ring, zone_local};
-    use crate::testing::{scene_of, spec};
+    use crate::testing::{object, scene_of, spec};
 
     fn summary(scene: &Scene) -> Vec<String> {
         find_groups(scene)
@@ -280,6 +326,29 @@ mod tests {
         assert_eq!(
             summary(&scene_of(&objects)),
             ["test: a=test-a@us-east-1a b=test-b@us-east-1b c=test-c@us-east-1c"]
+        );
+    }
+
+    #[test]
+    fn a_zone_whose_route_or_affinity_is_gone_stays_in_its_group() {
+        let all = ["test: a=test-a@us-east-1a b=test-b@us-east-1b c=test-c@us-east-1c"];
+        let mut objects = ring(&spec());
+        for object in &mut objects {
+            if object["kind"] == "VirtualService" {
+                object["spec"]["http"].as_array_mut().unwrap().remove(1);
+            }
+        }
+        assert_eq!(summary(&scene_of(&objects)), all);
+        let mut objects = ring(&spec());
+        object(&mut objects, "Rollout", "test-c")["spec"]["strategy"] =
+            json!({"blueGreen": {"activeService": "test"}});
+        assert_eq!(summary(&scene_of(&objects)), all);
+        let mut objects = ring(&spec());
+        object(&mut objects, "Rollout", "test-c")["spec"]["template"]["spec"]["affinity"] =
+            Value::Null;
+        assert_eq!(
+            summary(&scene_of(&objects)),
+            ["test: a=test-a@us-east-1a b=test-b@us-east-1b c=test-c@?"]
         );
     }
 

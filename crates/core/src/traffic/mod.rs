@@ -5,12 +5,14 @@
 //! Pods that are not Ready count as absent. That is what istiod before 1.31 does; newer versions
 //! already send a part of the traffic away while some of a zone's pods are not Ready.
 
+mod dead;
 mod flow;
 mod host;
 mod locality;
 mod merge;
 mod route;
 
+pub use dead::{DeadRoute, dead_routes};
 pub use flow::{Client, Flow, Loss, flow, pod_zone};
 pub use merge::{EffectiveSubset, MergedRule, merged_rule};
 pub use route::{

@@ -11,7 +11,8 @@ use zone_lab::kinds::{DESTINATION_RULE, Kind, ROLLOUT, VIRTUAL_SERVICE};
 use zone_lab::{Lab, Namespace, ZONES};
 
 use crate::support::{
-    LONG, Layout, RING, SOON, ask_all, ensure_code, group, rollout, until_weight, writes, zone,
+    LONG, Layout, RING, SOON, ask_all, at_gate, ensure_code, group, rollout, until_weight, writes,
+    zone,
 };
 
 /// What is not refused by mistake ends soon, and shows.
@@ -148,6 +149,8 @@ enum Break {
     Abort(&'static str),
     /// The controller has seen it and calls the Rollout invalid.
     Invalid(&'static str),
+    /// It waits at its gate with the latest spec.
+    AtGate(&'static str),
     /// The controller has seen the latest spec.
     Observed(&'static str),
 }
@@ -170,6 +173,7 @@ impl Break {
                 let aborted = |rollout: &Value| rollout["status"]["abortedAt"].is_string();
                 until_seen(namespace, name, "aborted", aborted).await
             }
+            Self::AtGate(name) => until_seen(namespace, name, "at its gate", at_gate).await,
             Self::Observed(name) => until_seen(namespace, name, "observed", is_observed).await,
         }
     }
@@ -287,7 +291,7 @@ fn broken_rollouts() -> Vec<(&'static str, Vec<Break>)> {
                         {"pause": {}}, {"setWeight": 30}, {"pause": {"duration": "2s"}},
                     ]})),
                 ),
-                Observed("test-b"),
+                AtGate("test-b"),
             ],
         ),
         (
@@ -300,7 +304,7 @@ fn broken_rollouts() -> Vec<(&'static str, Vec<Break>)> {
                         {"name": "app", "image": "myapp:v2", "env": [{"name": "MODE", "value": "fast"}]},
                     ]}}}}),
                 ),
-                Observed("test-b"),
+                AtGate("test-b"),
             ],
         ),
         (
@@ -313,7 +317,7 @@ fn broken_rollouts() -> Vec<(&'static str, Vec<Break>)> {
                         {"name": "app", "image": "myapp:v3"},
                     ]}}}}),
                 ),
-                Observed("test-b"),
+                AtGate("test-b"),
             ],
         ),
         (
@@ -342,13 +346,14 @@ fn broken_rollouts() -> Vec<(&'static str, Vec<Break>)> {
         ),
         (
             "an analysis of zone b starts before its first weight",
-            vec![Patch(
-                ROLLOUT,
-                "test-b",
-                canary(&json!({"analysis": {
-                    "templates": [{"templateName": "errors"}],
-                }})),
-            )],
+            vec![
+                Patch(
+                    ROLLOUT,
+                    "test-b",
+                    canary(&json!({"analysis": {"templates": [{"templateName": "errors"}]}})),
+                ),
+                Invalid("test-b"),
+            ],
         ),
         ("zone a was aborted", vec![Abort("test-a")]),
     ]

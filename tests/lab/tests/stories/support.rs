@@ -86,7 +86,7 @@ pub(crate) fn rollout(zone: Zone) -> String {
     format!("test-{}", zone.short)
 }
 
-fn at_gate(rollout: &Value) -> bool {
+pub(crate) fn at_gate(rollout: &Value) -> bool {
     let status = &rollout["status"];
     let generation = rollout["metadata"]["generation"].to_string();
     status["observedGeneration"].as_str() == Some(&generation)

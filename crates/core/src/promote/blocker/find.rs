@@ -1,6 +1,6 @@
 //! Finding the blockers of a run: everything that is looked at before anything is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Blocker;
 use crate::gitops;
@@ -11,7 +11,7 @@ use crate::proof::Unmet;
 use crate::scene::{Coverage, Key, Rollout, Scene, Step};
 use crate::template::difference;
 use crate::time::Moment;
-use crate::traffic::{RouteGap, merged_rule, rollout_routes};
+use crate::traffic::{RouteGap, dead_routes, merged_rule, rollout_routes};
 use crate::write::FIELD_MANAGER;
 use crate::zone::{ZoneFacts, ZoneState, forecast, outage, zone_state};
 
@@ -25,6 +25,7 @@ pub fn blockers(
 ) -> Vec<Blocker> {
     let view = View { scene, group, settings, goal, now };
     let mut found = view.unseen();
+    found.extend(view.unbound());
     found.extend(view.sharing());
     found.extend(view.routes());
     found.extend(view.states());
@@ -131,7 +132,34 @@ impl<'a> View<'a> {
         if !self.scene.routes.is_complete() || !self.scene.rules.is_complete() {
             return Vec::new();
         }
-        self.rollouts().flat_map(|(zone, rollout)| self.routes_of(zone, rollout)).collect()
+        let mut found: Vec<Blocker> =
+            self.rollouts().flat_map(|(zone, rollout)| self.routes_of(zone, rollout)).collect();
+        // What is wrong with a zone's own route is told by its zone.
+        if found.is_empty() {
+            found.extend(self.dead_routes());
+        }
+        found
+    }
+
+    fn dead_routes(&self) -> Vec<Blocker> {
+        let routes = self.rollouts().flat_map(|(_, rollout)| rollout_routes(self.scene, rollout));
+        let routers: BTreeSet<Key> = routes.flatten().map(|route| route.virtual_service).collect();
+        let dead = |virtual_service: &Key| {
+            let virtual_service = virtual_service.clone();
+            dead_routes(self.scene, &virtual_service).into_iter().map(move |dead| {
+                Blocker::DeadRoute { virtual_service: virtual_service.clone(), dead }
+            })
+        };
+        routers.iter().flat_map(dead).collect()
+    }
+
+    /// Zones that are bound to no zone of nodes, where others are.
+    fn unbound(&self) -> Vec<Blocker> {
+        let (bound, free): (Vec<&Zone>, Vec<&Zone>) =
+            self.group.zones.iter().partition(|zone| zone.topology.is_some());
+        let free = free.into_iter().filter(|_| !bound.is_empty());
+        let left = free.filter(|zone| !self.settings.skipped.contains(&zone.id));
+        left.map(|zone| Blocker::NoZone(zone.id.clone())).collect()
     }
 
     fn routes_of(&self, zone: &Zone, rollout: &Rollout) -> Vec<Blocker> {
@@ -391,6 +419,27 @@ mod tests {
         let told = "zone a has a change that the Rollouts controller has not seen; is it running?";
         assert_eq!(unseen("argocd-controller"), (true, told.to_owned()));
         assert_eq!(unseen(FIELD_MANAGER), (false, String::new()));
+    }
+
+    #[test]
+    fn a_zone_that_is_not_bound_and_a_route_that_leads_nowhere_are_refused() {
+        let told = changed(|objects| {
+            let rollout = object(objects, "Rollout", "test-c");
+            rollout["spec"]["template"]["spec"]["affinity"] = Value::Null;
+        });
+        assert!(
+            told.contains("the Rollout of zone c is not bound to one zone, as the others are"),
+            "{told}"
+        );
+        let told = changed(|objects| {
+            objects
+                .retain(|it| it["kind"] != "DestinationRule" || it["metadata"]["name"] != "test");
+        });
+        assert_eq!(
+            told,
+            "route `catch-all` of VirtualService `test` leads nowhere: no DestinationRule defines \
+             subset `stable-any`"
+        );
     }
 
     #[test]

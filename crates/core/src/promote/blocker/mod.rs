@@ -7,7 +7,7 @@ use std::fmt;
 use crate::gitops::GitOpsOwner;
 use crate::group::ZoneId;
 use crate::scene::{Coverage, Key};
-use crate::traffic::RouteGap;
+use crate::traffic::{DeadRoute, RouteGap};
 use crate::zone::{Outage, Waypoint, ZoneState};
 
 pub use find::blockers;
@@ -22,6 +22,15 @@ pub enum Blocker {
         kind: &'static str,
         /// Why.
         coverage: Coverage,
+    },
+    /// The zone's Rollout is not bound to one zone of nodes, as the others are.
+    NoZone(ZoneId),
+    /// A route of the group's VirtualService leads to a subset that no rule defines.
+    DeadRoute {
+        /// The VirtualService.
+        virtual_service: Key,
+        /// The route.
+        dead: DeadRoute,
     },
     /// Several Rollouts rewrite one DestinationRule; each drops the subsets of the others.
     SharedRule {
@@ -96,6 +105,15 @@ impl fmt::Display for Blocker {
             zones.iter().map(|zone| zone.0.as_str()).collect::<Vec<_>>().join(", ")
         };
         match self {
+            Self::NoZone(zone) => {
+                write!(f, "the Rollout of zone {zone} is not bound to one zone, as the others are")
+            }
+            Self::DeadRoute { virtual_service, dead: DeadRoute { route, subset } } => write!(
+                f,
+                "route `{route}` of VirtualService `{}` leads nowhere: no DestinationRule defines \
+                 subset `{subset}`",
+                virtual_service.name
+            ),
             Self::Unseen { kind, coverage } => write!(f, "{kind} cannot be read ({coverage})"),
             Self::SharedRule { rule, zones } => write!(
                 f,
