@@ -272,7 +272,7 @@ fn broken_mesh() -> Vec<(&'static str, Vec<Break>)> {
 
 /// What is wrong with Rollouts.
 fn broken_rollouts() -> Vec<(&'static str, Vec<Break>)> {
-    use Break::{Abort, Invalid, Observed, Patch};
+    use Break::{Abort, AtGate, Invalid, Observed, Patch};
     vec![
         (
             "zone b's steps are invalid",

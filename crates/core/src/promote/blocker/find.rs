@@ -143,14 +143,14 @@ impl<'a> View<'a> {
 
     fn dead_routes(&self) -> Vec<Blocker> {
         let routes = self.rollouts().flat_map(|(_, rollout)| rollout_routes(self.scene, rollout));
-        let routers: BTreeSet<Key> = routes.flatten().map(|route| route.virtual_service).collect();
+        let shared: BTreeSet<Key> = routes.flatten().map(|route| route.virtual_service).collect();
         let dead = |virtual_service: &Key| {
             let virtual_service = virtual_service.clone();
             dead_routes(self.scene, &virtual_service).into_iter().map(move |dead| {
                 Blocker::DeadRoute { virtual_service: virtual_service.clone(), dead }
             })
         };
-        routers.iter().flat_map(dead).collect()
+        shared.iter().flat_map(dead).collect()
     }
 
     /// Zones that are bound to no zone of nodes, where others are.
