@@ -213,7 +213,15 @@ fn canary(canary: &Value) -> Value {
 fn broken_mesh() -> Vec<(&'static str, Vec<Break>)> {
     use Break::{Apply, Delete, Invalid, Patch};
     vec![
-        ("the VirtualService is missing", vec![Delete(VIRTUAL_SERVICE, "test"), Invalid("test-a")]),
+        (
+            "the VirtualService is missing",
+            vec![
+                Delete(VIRTUAL_SERVICE, "test"),
+                Invalid("test-a"),
+                Invalid("test-b"),
+                Invalid("test-c"),
+            ],
+        ),
         ("zone b's DestinationRule is missing", vec![Delete(DESTINATION_RULE, "test-b")]),
         ("the base DestinationRule is missing", vec![Delete(DESTINATION_RULE, "test")]),
         (
@@ -328,7 +336,7 @@ fn broken_rollouts() -> Vec<(&'static str, Vec<Break>)> {
                     "test-c",
                     json!({"spec": {"template": {"spec": {"affinity": null}}}}),
                 ),
-                Observed("test-c"),
+                AtGate("test-c"),
             ],
         ),
         (
