@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::layout::{Spec, SpecZone, ring};
 use crate::scene::{Key, Rollout};
-use crate::sim::{Act, Face, ImageFate, World, shared_rule};
+use crate::sim::{Act, Face, ImageFate, Verdict, World, shared_rule};
 use crate::traffic::weight_in_force;
 
 /// The Rollout that a story is about, and its DestinationRule.
@@ -28,6 +29,8 @@ pub struct Story {
     pub name: &'static str,
     /// Whether all Rollouts share one DestinationRule.
     pub shared: bool,
+    /// How an analysis ends that takes the place of the pause at 10 %, if there is one.
+    pub analysis: Option<Verdict>,
     /// What is done, in order.
     pub beats: Vec<Beat>,
     /// What has to be reached at the end.
@@ -182,7 +185,7 @@ impl Recorder {
 }
 
 /// What every story begins with: two zones of three pods, a gate, 10 and 50 % for 5 s each.
-pub fn beginning(story: &Story, namespace: &str) -> Vec<serde_json::Value> {
+pub fn beginning(story: &Story, namespace: &str) -> Vec<Value> {
     let zone = |short: &str, topology: &str| SpecZone {
         short: short.to_owned(),
         topology: topology.to_owned(),
@@ -201,7 +204,40 @@ pub fn beginning(story: &Story, namespace: &str) -> Vec<serde_json::Value> {
         progress_deadline_seconds: 60,
         istio_api_version: "v1".to_owned(),
     };
-    if story.shared { shared_rule(&spec) } else { ring(&spec) }
+    let mut manifests = if story.shared { shared_rule(&spec) } else { ring(&spec) };
+    if let Some(verdict) = story.analysis {
+        for rollout in manifests.iter_mut().filter(|manifest| manifest["kind"] == "Rollout") {
+            rollout["spec"]["strategy"]["canary"]["steps"][2] =
+                json!({"analysis": {"templates": [{"templateName": "judge"}]}});
+        }
+        manifests.insert(0, judge(verdict, namespace));
+    }
+    manifests
+}
+
+/// Asks the API server for its major version, which is 1, and ends as it is to end.
+fn judge(verdict: Verdict, namespace: &str) -> Value {
+    let is = |major: &str| json!(format!("result == \"{major}\""));
+    let (success, failure) = match verdict {
+        Verdict::Successful => (is("1"), is("2")),
+        Verdict::Failed => (is("2"), is("1")),
+        Verdict::Inconclusive => (is("2"), is("2")),
+    };
+    json!({
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "AnalysisTemplate",
+        "metadata": {"name": "judge", "namespace": namespace},
+        "spec": {"metrics": [{
+            "name": "version",
+            "successCondition": success,
+            "failureCondition": failure,
+            "provider": {"web": {
+                "url": "https://127.0.0.1:6443/version",
+                "insecure": true,
+                "jsonPath": "{$.major}",
+            }},
+        }]},
+    })
 }
 
 /// All stories.
@@ -213,6 +249,7 @@ pub fn stories() -> Vec<Story> {
     let tale = |name, beats: &[(When, Deed)], end| Story {
         name,
         shared: false,
+        analysis: None,
         beats: beats.iter().map(|(when, deed)| Beat { when: *when, deed: *deed }).collect(),
         end,
     };
@@ -258,6 +295,18 @@ pub fn stories() -> Vec<Story> {
             Phase("Healthy"),
         ),
         Story { shared: true, ..tale("shared-rule", &[(Now, Hold(false))], After(5)) },
+        Story {
+            analysis: Some(Verdict::Successful),
+            ..tale("analysis-that-succeeds", &[v2, open], Phase("Healthy"))
+        },
+        Story {
+            analysis: Some(Verdict::Failed),
+            ..tale("analysis-that-fails", &[v2, open], Phase("Degraded"))
+        },
+        Story {
+            analysis: Some(Verdict::Inconclusive),
+            ..tale("analysis-without-a-verdict", &[v2, open, (Pause(2), Promote)], Phase("Healthy"))
+        },
     ]
 }
 
@@ -274,6 +323,9 @@ pub fn play(story: &Story, seed: u64) -> Result<Record, String> {
         ("myapp:v2-never-ready", ImageFate::NeverReady),
     ] {
         world.act(Act::Image(tag.to_owned(), fate)).map_err(|gone| gone.to_string())?;
+    }
+    if let Some(verdict) = story.analysis {
+        world.act(Act::Judge(zone_a(), verdict)).map_err(|gone| gone.to_string())?;
     }
     world.wait(Duration::from_mins(1));
     let from = world.history().len();
