@@ -1,6 +1,7 @@
 //! What can be typed.
 
 mod connection;
+mod manifests;
 mod values;
 
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use connection::Connection;
+pub use manifests::{GitOpsArg, LayoutArg, ManifestsArgs};
 pub use values::duration;
 
 /// Release a service zone by zone: one Argo Rollout per availability zone, one after another.
@@ -39,6 +41,8 @@ pub enum Verb {
     Promote(Box<PromoteArgs>),
     /// Take zones in flight back to their stable version, and see that it took effect
     Abort(AbortArgs),
+    /// Generate a layout that holds: Services, Rollouts, rules, routes; needs no cluster
+    Manifests(Box<ManifestsArgs>),
     /// Watch a release on a simulated cluster: nothing is installed, read or written
     Demo(DemoArgs),
     /// Print the versions of this program, Kubernetes, Argo Rollouts and Istio

@@ -4,6 +4,7 @@ mod abort;
 mod completion;
 mod demo;
 mod group;
+mod manifests;
 mod permission;
 mod promote;
 mod status;
@@ -62,6 +63,7 @@ pub(crate) async fn run(cli: Cli, io: &mut Io) -> Result<Exit, Error> {
             promote::run(&Context::connect(connection, io).await?, args, io).await
         }
         Verb::Abort(args) => abort::run(&Context::connect(connection, io).await?, args, io).await,
+        Verb::Manifests(args) => manifests::run(connection, args, io),
         Verb::Demo(args) => demo::run(args, io).await,
         Verb::Version(args) => version::run(connection, args, io).await,
         Verb::Completion => Ok(completion::run(io)),

@@ -3,6 +3,7 @@
 pub mod completion;
 pub mod document;
 pub mod io;
+pub mod manifests;
 pub mod plan;
 pub mod report;
 pub mod status;
