@@ -24,7 +24,11 @@ type Candidates = Vec<CompletionCandidate>;
 /// The command line with candidates for the values of its arguments.
 pub(super) fn offer(command: Command, connection: &Connection) -> Command {
     let offer = |arg| offer_values(arg, connection);
-    command.mut_args(offer).mut_subcommands(|verb| verb.mut_args(offer))
+    // A layout is generated for zones that no cluster has to know.
+    command.mut_args(offer).mut_subcommands(|verb| match verb.get_name() {
+        "manifests" => verb,
+        _ => verb.mut_args(offer),
+    })
 }
 
 fn offer_values(arg: Arg, connection: &Connection) -> Arg {

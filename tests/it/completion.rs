@@ -43,6 +43,7 @@ fn what_the_program_itself_knows() {
     status	Show the zones of a group, one row each
     promote	Bring a new version to the zones, one after another
     abort	Take zones in flight back to their stable version, and see that it took effect
+    manifests	Generate a layout that holds: Services, Rollouts, rules, routes; needs no cluster
     demo	Watch a release on a simulated cluster: nothing is installed, read or written
     version	Print the versions of this program, Kubernetes, Argo Rollouts and Istio
     completion	Explain how kubectl completes verbs, flags, groups and zones
@@ -53,6 +54,8 @@ fn what_the_program_itself_knows() {
     --on-failure	What to do with a zone that failed
     :4
     ");
+    // A layout is for zones that may not be there yet.
+    assert_eq!(completed(&["manifests", "shop", "--zones", ""]), ":4\n");
     insta::assert_snapshot!(completed(&["status", "-o", ""]), @r"
     table	A table
     wide	A table with whole images, nodes' zones and reasons

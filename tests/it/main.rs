@@ -4,5 +4,6 @@ mod completion;
 mod connection;
 mod demo;
 mod help;
+mod manifests;
 mod support;
 mod version;

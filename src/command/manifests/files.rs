@@ -40,7 +40,8 @@ fn put(path: &Path, text: &str, force: bool) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true);
     // Somebody may have made it just now.
-    let options = if force { options.create(true).truncate(true) } else { options.create_new(true) };
+    let options =
+        if force { options.create(true).truncate(true) } else { options.create_new(true) };
     options.open(path)?.write_all(text.as_bytes())
 }
 

@@ -79,9 +79,13 @@ fn base_rule(layout: Layout, spec: &Spec) -> String {
              of the zones.\n{ejection}"
         ),
         Layout::ZoneLocal => {
-            format!("The policy for all subsets; apply it first, since the oldest one counts.\n{ejection}")
+            format!(
+                "The policy for all subsets; apply it first, since the oldest one counts.\n{ejection}"
+            )
         }
-        Layout::Plain => format!("The policy for all pods: own zone first, then all others.\n{ejection}"),
+        Layout::Plain => {
+            format!("The policy for all pods: own zone first, then all others.\n{ejection}")
+        }
     }
 }
 
@@ -114,7 +118,9 @@ fn virtual_service(layout: Layout) -> String {
 fn rollout(layout: Layout, zone: &SpecZone) -> String {
     let SpecZone { short, topology } = zone;
     let ring = match layout {
-        Layout::Ring => "\nThe ring labels of its pods say whose first and whose second choice they are.",
+        Layout::Ring => {
+            "\nThe ring labels of its pods say whose first and whose second choice they are."
+        }
         Layout::ZoneLocal | Layout::Plain => "",
     };
     let weight = match layout {

@@ -42,7 +42,8 @@ pub fn kustomization(files: &[String]) -> Result<String, Error> {
         "resources": files,
         "sortOptions": {"order": "fifo"},
     });
-    let about = aside("Keeps the order of the files: the base DestinationRule has to be the oldest.");
+    let about =
+        aside("Keeps the order of the files: the base DestinationRule has to be the oldest.");
     Ok(format!("{about}{}", document::yaml(&list)?))
 }
 

@@ -58,9 +58,8 @@ pub fn argo_cd_patch(spec: &Spec, objects: &[Value]) -> Value {
 
 fn ignored(object: &Value) -> Value {
     let paths = if object["kind"] == "VirtualService" {
-        let evacuation = format!(
-            r#".spec.http[] | select((.name // "") | startswith("{ROUTE_PREFIX}"))"#
-        );
+        let evacuation =
+            format!(r#".spec.http[] | select((.name // "") | startswith("{ROUTE_PREFIX}"))"#);
         vec![".spec.http[].route[].weight".to_owned(), evacuation]
     } else {
         vec![r#".spec.subsets[].labels."rollouts-pod-template-hash""#.to_owned()]

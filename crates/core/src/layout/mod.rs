@@ -64,9 +64,8 @@ impl Layout {
 /// before the others in the returned list. The Rollouts name no stable and canary Services: with
 /// them, an abort while a stable pod is not Ready keeps the controller writing Services without rest.
 pub fn ring(spec: &Spec) -> Vec<Value> {
-    let subset = |name: &str| {
-        json!({"name": name, "labels": {"app": spec.name, ROLE_LABEL: "stable"}})
-    };
+    let subset =
+        |name: &str| json!({"name": name, "labels": {"app": spec.name, ROLE_LABEL: "stable"}});
     let of_zone = |(index, zone): (usize, &SpecZone)| {
         let mut subset = subset(&format!("stable-{}", zone.short));
         subset["trafficPolicy"] = json!({"loadBalancer": {"localityLbSetting": {

@@ -27,10 +27,9 @@ fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
 }
 
 fn in_zones(count: usize) -> Spec {
-    let zones = ('a'..='z').take(count).map(|short| SpecZone {
-        short: short.to_string(),
-        topology: format!("us-east-1{short}"),
-    });
+    let zones = ('a'..='z')
+        .take(count)
+        .map(|short| SpecZone { short: short.to_string(), topology: format!("us-east-1{short}") });
     Spec { zones: zones.collect(), ..spec() }
 }
 

@@ -10,6 +10,7 @@ mod gitops;
 mod hold;
 mod image;
 mod install;
+mod manifests;
 mod order;
 mod output;
 mod recorded;
