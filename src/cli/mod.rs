@@ -1,6 +1,7 @@
 //! What can be typed.
 
 mod connection;
+mod evacuate;
 mod manifests;
 mod values;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use connection::Connection;
+pub use evacuate::{EvacuateArgs, RestoreArgs};
 pub use manifests::{GitOpsArg, LayoutArg, ManifestsArgs};
 pub use values::duration;
 
@@ -41,6 +43,10 @@ pub enum Verb {
     Promote(Box<PromoteArgs>),
     /// Take zones in flight back to their stable version, and see that it took effect
     Abort(AbortArgs),
+    /// Send the clients of a zone to the stable pods of another
+    Evacuate(EvacuateArgs),
+    /// Bring the clients of an evacuated zone back to it
+    Restore(RestoreArgs),
     /// Generate a layout that holds: Services, Rollouts, rules, routes; needs no cluster
     Manifests(Box<ManifestsArgs>),
     /// Watch a release on a simulated cluster: nothing is installed, read or written

@@ -3,6 +3,7 @@
 mod abort;
 mod completion;
 mod demo;
+mod evacuate;
 mod group;
 mod manifests;
 mod permission;
@@ -63,6 +64,12 @@ pub(crate) async fn run(cli: Cli, io: &mut Io) -> Result<Exit, Error> {
             promote::run(&Context::connect(connection, io).await?, args, io).await
         }
         Verb::Abort(args) => abort::run(&Context::connect(connection, io).await?, args, io).await,
+        Verb::Evacuate(args) => {
+            evacuate::evacuate(&Context::connect(connection, io).await?, args, io).await
+        }
+        Verb::Restore(args) => {
+            evacuate::restore(&Context::connect(connection, io).await?, args, io).await
+        }
         Verb::Manifests(args) => manifests::run(connection, args, io),
         Verb::Demo(args) => demo::run(args, io).await,
         Verb::Version(args) => version::run(connection, args, io).await,

@@ -38,7 +38,7 @@ fn offer_values(arg: Arg, connection: &Connection) -> Arg {
         "user" => |connection| of_kubeconfig(connection, |names| names.users),
         "namespace" => namespaces,
         "address" | "zones" => |connection| of_groups(connection, addresses),
-        "order" | "from" | "only" | "skip_zone" => |connection| of_groups(connection, zones),
+        "order" | "from" | "only" | "skip_zone" | "to" => |connection| of_groups(connection, zones),
         "rollouts" => |connection| of_groups(connection, rollouts),
         _ => return arg,
     };

@@ -18,8 +18,8 @@ const ALL: [&str; 4] = ["--prometheus", "http://prometheus.monitoring:9090", "--
 
 /// `manifests` for two zones, with a kubeconfig that would be an error if it was read.
 fn manifests(home: &Path) -> Command {
-    fs::create_dir_all(home.join(".kube")).unwrap();
-    fs::write(home.join(".kube/config"), "not: [yaml").unwrap();
+    fs::create_dir_all(home.join(".kube")).expect("a folder");
+    fs::write(home.join(".kube/config"), "not: [yaml").expect("a file");
     let mut command = program(home);
     command.current_dir(home).args(["manifests", "shop", "--image", "shop:v1", "--zones"]);
     command
@@ -27,9 +27,9 @@ fn manifests(home: &Path) -> Command {
 
 /// The documents of a stream.
 fn documents(stream: &[u8]) -> Vec<Value> {
-    let stream = std::str::from_utf8(stream).unwrap();
+    let stream = std::str::from_utf8(stream).expect("output is UTF-8");
     let documents = stream.split("---\n").skip(1);
-    documents.map(|text| serde_saphyr::from_str(text).unwrap()).collect()
+    documents.map(|text| serde_saphyr::from_str(text).expect("YAML")).collect()
 }
 
 #[test]

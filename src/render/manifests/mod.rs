@@ -22,13 +22,12 @@ pub fn object(layout: Layout, spec: &Spec, object: &Value) -> Result<String, Err
 
 /// All documents in one stream.
 pub fn stream<'a>(documents: impl Iterator<Item = &'a str>) -> String {
-    documents.map(|text| format!("---\n{text}")).collect()
+    documents.flat_map(|text| ["---\n", text]).collect()
 }
 
 /// What is no object, for the end of a stream of objects.
 pub fn aside(text: &str) -> String {
-    let lines = text.lines().map(|line| format!("# {line}"));
-    lines.map(|line| format!("{}\n", line.trim_end())).collect()
+    text.lines().flat_map(|line| ["# ", line, "\n"]).collect()
 }
 
 /// The list of files for kustomize, in their order.

@@ -4,6 +4,7 @@ mod abort;
 mod connection;
 mod contention;
 mod docs;
+mod evacuate;
 mod failure;
 mod faults;
 mod gitops;
