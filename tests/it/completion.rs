@@ -43,6 +43,8 @@ fn what_the_program_itself_knows() {
     status	Show the zones of a group, one row each
     promote	Bring a new version to the zones, one after another
     abort	Take zones in flight back to their stable version, and see that it took effect
+    evacuate	Send the clients of a zone to the stable pods of another
+    restore	Bring the clients of an evacuated zone back to it
     manifests	Generate a layout that holds: Services, Rollouts, rules, routes; needs no cluster
     demo	Watch a release on a simulated cluster: nothing is installed, read or written
     version	Print the versions of this program, Kubernetes, Argo Rollouts and Istio
