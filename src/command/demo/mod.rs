@@ -24,6 +24,10 @@ const START: &str = "2026-01-05T09:00:00Z";
 /// How long the first deployment and the arrival of the new image take, at most.
 const SETTLED: Duration = Duration::from_mins(2);
 const SEED: u64 = 1;
+const YOUR_OWN: &str = "\
+On your own cluster, both read only:
+  kubectl zone-rollout status
+  kubectl zone-rollout promote --sequential --dry-run";
 
 pub(super) async fn run(args: &DemoArgs, io: &mut Io) -> Result<Exit, Error> {
     let scenario = scenario::of(args.scenario, args.zones);
@@ -50,11 +54,6 @@ pub(super) async fn run(args: &DemoArgs, io: &mut Io) -> Result<Exit, Error> {
     io.note(&format!("\n{}\n{}", scenario.lesson, YOUR_OWN));
     Ok(Exit::Done)
 }
-
-const YOUR_OWN: &str = "\
-On your own cluster, both read only:
-  kubectl zone-rollout status
-  kubectl zone-rollout promote --sequential --dry-run";
 
 /// The group at rest, and then given a new image.
 fn prepared(scenario: &Scenario) -> Result<World, Error> {

@@ -165,7 +165,8 @@ fn set_image(rollout: &mut Rollout, image: String) {
 /// elsewhere the current step is skipped.
 fn promote(rollout: &mut Rollout) {
     rollout.spec.paused = false;
-    let next = (rollout.step_index() + 1).min(rollout.steps().len());
+    let steps = rollout.steps().len();
+    let next = (rollout.step_index() + 1).min(steps);
     let inconclusive = rollout
         .status
         .canary
@@ -177,8 +178,7 @@ fn promote(rollout: &mut Rollout) {
     if paused && inconclusive && status.controller_pause {
         status.controller_pause = false;
         status.current_step_index = Some(next);
-    } else if !paused && !rollout.spec.strategy.canary.iter().all(|canary| canary.steps.is_empty())
-    {
+    } else if !paused && steps > 0 {
         status.current_step_index = Some(next);
     }
     status.pause_conditions.clear();
