@@ -5,7 +5,9 @@ mod completion;
 mod demo;
 mod group;
 mod permission;
+mod plan;
 mod promote;
+mod release;
 mod status;
 mod typed;
 mod version;
@@ -58,6 +60,7 @@ pub(crate) async fn run(cli: Cli, io: &mut Io) -> Result<Exit, Error> {
     }
     match &cli.verb {
         Verb::Status(args) => status::run(&Context::connect(connection, io).await?, args, io).await,
+        Verb::Plan(args) => plan::run(&Context::connect(connection, io).await?, args, io).await,
         Verb::Promote(args) => {
             promote::run(&Context::connect(connection, io).await?, args, io).await
         }

@@ -7,6 +7,7 @@ pub mod plan;
 pub mod report;
 pub mod status;
 mod table;
+pub mod timeline;
 pub mod version;
 pub mod view;
 pub mod words;

@@ -54,7 +54,7 @@ pub fn rehearse(
     let run = Run::new(settings, group.clone(), goal.clone(), world.now());
     let timeline = Timeline::new(group, &world.scene(), world.now());
     let mut play = Play { world, run, timeline };
-    let outcome = play.to_the_end();
+    let outcome = play.play();
     Ok(Rehearsal { timeline: play.timeline, outcome })
 }
 
@@ -105,7 +105,7 @@ struct Play {
 }
 
 impl Play {
-    fn to_the_end(&mut self) -> Option<Outcome> {
+    fn play(&mut self) -> Option<Outcome> {
         let end = self.world.now().after(HORIZON);
         let mut next = self.see();
         while self.world.now().mono < end.mono {

@@ -12,6 +12,7 @@ mod image;
 mod install;
 mod order;
 mod output;
+mod plan;
 mod recorded;
 mod refusals;
 mod restarts;

@@ -240,6 +240,19 @@ impl History {
         order
     }
 
+    /// The weights that a zone's canary had in its route, in order, without those of 0 at both ends.
+    pub(crate) fn weights(&self, zone: Zone) -> Vec<u64> {
+        let mut weights: Vec<u64> = Vec::new();
+        for moment in self.seen.lock().expect("no watch panics").iter() {
+            let weight = canary_weight(&moment.virtual_service, zone);
+            if weights.last() != Some(&weight) {
+                weights.push(weight);
+            }
+        }
+        weights.retain(|weight| *weight > 0);
+        weights
+    }
+
     /// The step indices that a zone went through.
     pub(crate) fn steps(&self, zone: Zone) -> Vec<u64> {
         let index = ZONES.into_iter().position(|other| other.short == zone.short).unwrap_or(0);
