@@ -1,6 +1,7 @@
 //! What `plan` foretells, next to what then happens.
 
 use anyhow::{Context, Result, ensure};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use zone_lab::{Lab, Namespace, ZONES};
 
@@ -10,6 +11,10 @@ use crate::support::{
     until_rollout, writes,
 };
 
+/// Pods get Ready when they do, and tests share the machine: times are foretold roughly. What counts
+/// are order and weights.
+const FAR_OFF: SignedDuration = SignedDuration::from_secs(60);
+
 async fn planned(namespace: &Namespace, code: i32) -> Result<Value> {
     let arguments = ["plan", "-o", "json"].into_iter().chain(SOAKS);
     let shown = namespace.plugin(arguments).run().await?;
@@ -17,6 +22,18 @@ async fn planned(namespace: &Namespace, code: i32) -> Result<Value> {
     let document: Value = serde_json::from_str(&shown.stdout).context("it is not JSON")?;
     ensure_fits("plan", &document)?;
     Ok(document)
+}
+
+fn zones(document: &Value) -> impl Iterator<Item = &Value> {
+    document["zones"].as_array().into_iter().flatten()
+}
+
+/// How long after the plan something is foretold, or has happened.
+fn since(plan: &Value, zone: &Value, what: &str) -> Result<SignedDuration> {
+    let time = |value: &Value| -> Result<Timestamp> {
+        Ok(value.as_str().with_context(|| format!("no {what}"))?.parse()?)
+    };
+    Ok(time(&zone[what])?.duration_since(time(&plan["time"])?))
 }
 
 /// The weights that each zone's canary is foretold to get.
@@ -58,7 +75,14 @@ async fn a_gated_group_is_foretold() -> Result<()> {
         let seen = history.weights(zone);
         ensure!(seen == foretold, "zone {}: foretold {foretold:?}, seen {seen:?}", zone.short);
     }
-    println!("foretold: {}\nhappened: {}", plan["zones"], happened["zones"]);
+    for (foretold, happened) in zones(&plan).zip(zones(&happened)) {
+        for what in ["startedAt", "promotedAt", "verifiedAt"] {
+            let (foretold, happened) =
+                (since(&plan, foretold, what)?, since(&plan, happened, what)?);
+            let late = happened.saturating_sub(foretold).abs();
+            ensure!(late < FAR_OFF, "{what}: foretold after {foretold:#}, seen after {happened:#}");
+        }
+    }
     Ok(())
 }
 
