@@ -61,7 +61,7 @@ async fn a_gated_group_is_foretold() -> Result<()> {
     let plan = planned(&namespace, 0).await?;
     ensure!(writes(&lab, &namespace, mark).await?.is_empty(), "it wrote");
     let hash = plan["hash"].as_str().context("no hash")?;
-    let other = PROMOTE.into_iter().chain(["--plan", "0123456789ab"]);
+    let other = PROMOTE.into_iter().chain(SOAKS).chain(["--plan", "0123456789ab"]);
     let refused = namespace.plugin(other).run().await?;
     ensure_code(&refused, 5)?;
     ensure_says(&refused, &format!("the plan is not 0123456789ab any more: it is {hash} now"))?;

@@ -261,7 +261,8 @@ impl History {
         order
     }
 
-    /// The weights that a zone's canary had in its route, in order, without those of 0 at both ends.
+    /// The weights that a zone's canary had in its route, in order: without the 0 at both ends, and the
+    /// 100 in the moment of its promotion.
     pub(crate) fn weights(&self, zone: Zone) -> Vec<u64> {
         let mut weights: Vec<u64> = Vec::new();
         for moment in self.seen.lock().expect("no watch panics").iter() {
@@ -270,7 +271,7 @@ impl History {
                 weights.push(weight);
             }
         }
-        weights.retain(|weight| *weight > 0);
+        weights.retain(|weight| (1..100).contains(weight));
         weights
     }
 
