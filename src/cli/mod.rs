@@ -39,6 +39,8 @@ pub struct Cli {
 pub enum Verb {
     /// Show the zones of a group, one row each
     Status(StatusArgs),
+    /// Show what `promote --sequential` would do, and when, without doing it
+    Plan(Box<PlanArgs>),
     /// Bring a new version to the zones, one after another
     Promote(Box<PromoteArgs>),
     /// Take zones in flight back to their stable version, and see that it took effect
@@ -103,17 +105,14 @@ pub enum StatusOutput {
     Name,
 }
 
-/// `promote`
+/// What a promotion is to do; the same for `plan` and `promote`.
 #[derive(Debug, Args)]
-pub struct PromoteArgs {
+pub struct ReleaseArgs {
     /// GROUP, GROUP/ZONE or a zone; needed if the namespace has several groups
     pub address: Option<String>,
     /// Which Rollouts.
     #[command(flatten)]
     pub which: Which,
-    /// Zone after zone: required for more than one zone
-    #[arg(long)]
-    pub sequential: bool,
     /// Order of the zones; default: by name
     #[arg(long, value_name = "ZONE,...", value_delimiter = ',')]
     pub order: Vec<String>,
@@ -153,12 +152,6 @@ pub struct PromoteArgs {
     /// At pauses for a person after the gate
     #[arg(long, value_enum, value_name = "WHAT")]
     pub pauses: Option<PausesArg>,
-    /// Command that judges a zone: exit 0 good, 1 bad, else no data
-    #[arg(long, value_name = "COMMAND")]
-    pub check: Option<String>,
-    /// Command that is told when the run waits, failed or is done; the event is on its standard input
-    #[arg(long, value_name = "COMMAND")]
-    pub notify: Option<String>,
     /// What to do with a zone that failed
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     pub on_failure: OnFailureArg,
@@ -168,6 +161,47 @@ pub struct PromoteArgs {
     /// Share of a zone's stable pods, in percent, that may take all its traffic back
     #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub stable_floor: u32,
+}
+
+/// `plan`
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// What the promotion is to do.
+    #[command(flatten)]
+    pub release: ReleaseArgs,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: PlanOutput,
+}
+
+/// Formats of `plan`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum PlanOutput {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+}
+
+/// `promote`
+#[derive(Debug, Args)]
+pub struct PromoteArgs {
+    /// Zone after zone: required for more than one zone
+    #[arg(long)]
+    pub sequential: bool,
+    /// What is to be done.
+    #[command(flatten)]
+    pub release: ReleaseArgs,
+    /// Go on only if the plan is still the one with this hash, which `plan` prints
+    #[arg(long, value_name = "HASH")]
+    pub plan: Option<String>,
+    /// Command that judges a zone: exit 0 good, 1 bad, else no data
+    #[arg(long, value_name = "COMMAND")]
+    pub check: Option<String>,
+    /// Command that is told when the run waits, failed or is done; the event is on its standard input
+    #[arg(long, value_name = "COMMAND")]
+    pub notify: Option<String>,
     /// Print the plan and stop
     #[arg(long)]
     pub dry_run: bool,

@@ -7,7 +7,9 @@ mod evacuate;
 mod group;
 mod manifests;
 mod permission;
+mod plan;
 mod promote;
+mod release;
 mod status;
 mod typed;
 mod version;
@@ -60,6 +62,7 @@ pub(crate) async fn run(cli: Cli, io: &mut Io) -> Result<Exit, Error> {
     }
     match &cli.verb {
         Verb::Status(args) => status::run(&Context::connect(connection, io).await?, args, io).await,
+        Verb::Plan(args) => plan::run(&Context::connect(connection, io).await?, args, io).await,
         Verb::Promote(args) => {
             promote::run(&Context::connect(connection, io).await?, args, io).await
         }

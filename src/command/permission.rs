@@ -40,7 +40,7 @@ pub(super) async fn to_promote(
 ) -> Result<(), Error> {
     let mut needed =
         vec![OPEN_GATES, PATCH_ROLLOUTS, lease("get"), lease("create"), lease("update")];
-    if args.on_failure == OnFailureArg::AbortZone {
+    if args.release.on_failure == OnFailureArg::AbortZone {
         needed.push(PATCH_ROUTES);
     }
     let lacking = context.cluster.lacks(&group.namespace, &needed).await?;

@@ -8,6 +8,7 @@ pub mod plan;
 pub mod report;
 pub mod status;
 mod table;
+pub mod timeline;
 pub mod version;
 pub mod view;
 pub mod words;

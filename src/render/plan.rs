@@ -67,7 +67,7 @@ fn exposure(exposure: &Exposure) -> String {
     [now].into_iter().chain(if_lost).collect::<Vec<_>>().join("; ")
 }
 
-fn share(share: Share) -> String {
+pub(super) fn share(share: Share) -> String {
     let new = format!("{:.0} %", share.new * 100.0);
     if share.unserved > 0.0005 {
         format!("{new} (and {:.0} % unserved)", share.unserved * 100.0)

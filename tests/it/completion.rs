@@ -41,6 +41,7 @@ fn what_the_program_itself_knows() {
     let completed = |words: &[&str]| completed(&bench, &invocation, words);
     insta::assert_snapshot!(completed(&[]), @r"
     status	Show the zones of a group, one row each
+    plan	Show what `promote --sequential` would do, and when, without doing it
     promote	Bring a new version to the zones, one after another
     abort	Take zones in flight back to their stable version, and see that it took effect
     evacuate	Send the clients of a zone to the stable pods of another

@@ -9,6 +9,7 @@ pub mod group;
 pub mod layout;
 pub mod promote;
 pub mod proof;
+pub mod rehearsal;
 pub mod scene;
 pub mod sim;
 pub mod takeback;

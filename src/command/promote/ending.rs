@@ -22,7 +22,7 @@ pub(super) fn without_run(args: &PromoteArgs, outcome: &Outcome, reasons: &[Stri
         Outcome::Refused(_) => format!("refused: {}\nnothing was written", reasons.join("\n")),
         Outcome::Interrupted { .. } => "interrupted before anything was written".to_owned(),
         Outcome::Declined => "declined; nothing was written".to_owned(),
-        _ if args.expect.is_empty() && args.image.is_empty() => {
+        _ if args.release.expect.is_empty() && args.release.image.is_empty() => {
             "nothing to do: no zone is being updated".to_owned()
         }
         _ => "nothing to do: every zone is there already".to_owned(),

@@ -1,15 +1,13 @@
 //! `promote`: read, plan, ask, take the lease, drive, say how it ended.
 
 mod ending;
-mod settings;
-
-use std::time::Duration;
 
 use zone_rollout_core::group::Group;
-use zone_rollout_core::promote::{Blocker, Goal, Outcome, Planned, Run, Settings, plan};
+use zone_rollout_core::promote::{Blocker, Goal, Outcome, Planned, Run, Settings};
 use zone_rollout_core::scene::Scene;
 use zone_rollout_core::time::Moment;
 
+use super::release::{self, Judged, judge};
 use super::{Context, permission};
 use crate::cli::{PromoteArgs, PromoteOutput};
 use crate::cluster::Want;
@@ -20,17 +18,22 @@ use crate::render::report::{Bars, Lines, Quiet, Reporter, Stream};
 use crate::render::words::{self, blocked};
 use crate::render::{Io, document, plan as plan_text};
 
-/// How long the controller may take to look at a change before the run is refused.
-const CONTROLLER_NEEDS: Duration = Duration::from_secs(10);
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
-
 pub(super) async fn run(context: &Context, args: &PromoteArgs, io: &mut Io) -> Result<Exit, Error> {
-    let want = Want { autoscalers: args.hold, ..context.want(&args.which) };
-    let Judged { scene, group, settings, goal, planned } = judge(context, args, &want, io).await?;
+    let want = release::want(context, &args.release);
+    let judged = judge(context, &args.release, &want, io).await?;
+    let Judged { scene, group, mut settings, goal, planned } = judged;
+    settings.check = args.check.is_some();
+    if settings.order.len() > 1 && !args.sequential {
+        return Err(not_sequential(&group, &settings));
+    }
     match planned {
         Planned::NothingToDo => Ok(nothing_to_do(context, args, &scene, &group, io)),
         Planned::Refused(blockers) => Ok(refuse(context, args, &group, &blockers, io)),
         Planned::Plan(plan) => {
+            if let Some(wanted) = &args.plan {
+                let now = release::hash(&plan, &scene, &group, &settings);
+                release::ensure_same(wanted, &now, &group, &context.flags)?;
+            }
             let text = plan_text::text(&plan, &group, &settings, io.terminal());
             if args.dry_run {
                 io.result(&text);
@@ -49,35 +52,14 @@ pub(super) async fn run(context: &Context, args: &PromoteArgs, io: &mut Io) -> R
     }
 }
 
-/// What was asked for, judged against what is.
-struct Judged {
-    scene: Scene,
-    group: Group,
-    settings: Settings,
-    goal: Option<Goal>,
-    planned: Planned,
-}
-
-/// Reads and plans. A change that was made a moment ago is given the time that its controller needs.
-async fn judge(
-    context: &Context,
-    args: &PromoteArgs,
-    want: &Want,
-    io: &Io,
-) -> Result<Judged, Error> {
-    let give_up = context.clock.now().after(CONTROLLER_NEEDS);
-    loop {
-        let scene = context.cluster.read(want).await?;
-        let (group, zone) = context.find(&scene, &args.which, args.address.as_deref())?;
-        let settings = settings::settings(args, &group, zone.as_ref(), context.clock.now(), io)?;
-        let goal = settings::goal(args, &scene, &group)?;
-        let now = context.clock.now();
-        let planned = plan(&scene, &group, &settings, goal.as_ref(), now);
-        if !planned.awaits_controller() || now.mono >= give_up.mono {
-            return Ok(Judged { scene, group, settings, goal, planned });
-        }
-        context.clock.until(now.after(LOOK_AGAIN)).await;
-    }
+fn not_sequential(group: &Group, settings: &Settings) -> Error {
+    Error::usage("several zones are promoted one after another only with --sequential").hint(
+        format!(
+            "kubectl zone-rollout promote {} --sequential, or one zone: \
+             kubectl zone-rollout promote {}/{}",
+            group.name, group.name, settings.order[0]
+        ),
+    )
 }
 
 fn nothing_to_do(

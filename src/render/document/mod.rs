@@ -1,6 +1,7 @@
 //! Machine-readable documents. Their shape is a contract: fields are added, never changed.
 
 mod abort;
+mod plan;
 mod promotion;
 mod status;
 mod version;
@@ -8,6 +9,7 @@ mod version;
 use serde::Serialize;
 
 pub use abort::{AbortDocument, abort};
+pub use plan::{PlanDocument, Preview, plan};
 pub use promotion::{ResultDocument, event_document, question, result};
 pub use status::{StatusDocument, status};
 pub use version::{VersionDocument, versions};

@@ -115,6 +115,9 @@ fn failed(
             "its steps went on without the traffic: {wanted} % was never in force, {in_force} % is"
         ),
         Failure::Unverified(unmet) => unmet.to_string(),
+        Failure::Unsteady { breaks, last } => {
+            format!("its watch was broken {breaks} times, the last time because {last}")
+        }
         Failure::Check(said) => format!("the check command said no: {said}"),
     };
     let held = run

@@ -51,7 +51,8 @@ impl Lab {
     pub async fn restore_crds(&self) -> Result<()> {
         install_crds(&self.run, &self.client()).await?;
         for component in READERS {
-            self.stop(component).await?;
+            // It may be stopped already.
+            drop(self.stop(component).await);
             self.start(component).await?;
         }
         Ok(())

@@ -12,6 +12,9 @@ use crate::time::{Moment, format_duration};
 use crate::write::Action;
 use crate::zone::{ZoneFacts, ZoneState, outage, trouble, worst_trouble, zone_state};
 
+/// How often the watch over a promoted zone may start again.
+const MOST_BREAKS: u32 = 5;
+
 /// Decides about the zone that failed, if one has.
 pub(super) fn handle(run: &mut Run, scene: &Scene, now: Moment) -> Option<Decision> {
     let started: Vec<ZoneId> =
@@ -43,7 +46,18 @@ fn failure_of(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<Fail
     if facts.is_in_flight() {
         failure_in_flight(scene, &facts, record, now)
     } else {
-        unmendable(record.witness.soak.as_ref().and_then(Soak::verdict))
+        let soak = record.witness.soak.as_ref()?;
+        unmendable(soak.verdict()).or_else(|| unsteady(soak))
+    }
+}
+
+/// A version whose pods fail again and again would be watched for ever.
+fn unsteady(soak: &Soak) -> Option<Failure> {
+    match soak.verdict() {
+        Some(Verdict::Broken(last)) if soak.breaks() >= MOST_BREAKS => {
+            Some(Failure::Unsteady { breaks: soak.breaks(), last: last.clone() })
+        }
+        _ => None,
     }
 }
 

@@ -27,6 +27,7 @@ pub use event::{Event, SoakChange, ZoneGlimpse};
 pub use goal::Goal;
 pub use machine::{CheckRequest, CheckResult, CheckStage, Input, Step, StopLevel, step};
 pub use outcome::{Failure, LostControl, Outcome};
+pub(crate) use plan::targets;
 pub use plan::{Plan, Planned, PlannedZone, ZoneWay, plan};
 pub use run::{Run, ZoneRun};
 pub use settings::{OnFailure, Pauses, Settings};

@@ -100,6 +100,13 @@ pub enum Failure {
     },
     /// After the promotion, something that does not mend by waiting.
     Unverified(Unmet),
+    /// After the promotion, its pods failed again and again.
+    Unsteady {
+        /// How often its watch was broken.
+        breaks: u32,
+        /// By what the last time.
+        last: Unmet,
+    },
     /// The check command said no.
     Check(String),
 }

@@ -112,7 +112,8 @@ fn all_stable(scene: &Scene, group: &Group, settings: &Settings, now: Moment) ->
     })
 }
 
-fn targets(scene: &Scene, group: &Group, goal: &Goal) -> BTreeMap<ZoneId, String> {
+/// The template hash of the new version in each zone that asks for it.
+pub(crate) fn targets(scene: &Scene, group: &Group, goal: &Goal) -> BTreeMap<ZoneId, String> {
     group
         .zones
         .iter()

@@ -231,6 +231,21 @@ fn a_soak_does_not_count_what_may_have_been_missed() {
 }
 
 #[test]
+fn pods_that_fail_again_and_again_fail_the_zone() {
+    let mut play = Play::at_the_gates(settings());
+    play.promote("a");
+    for restarts in 1..=5 {
+        assert!(!play.wait(10).confirm, "after {} restarts", restarts - 1);
+        let pod = object(&mut play.objects, "Pod", "test-a-v2-0");
+        pod["status"]["containerStatuses"] = json!([{"name": "app", "restartCount": restarts}]);
+    }
+    let end = play.end(10);
+    let Some(Outcome::ZoneFailed { why: Failure::Unsteady { breaks: 5, .. }, .. }) = end else {
+        panic!("{end:?}")
+    };
+}
+
+#[test]
 fn a_pod_that_failed_unseen_keeps_the_next_zone_from_starting() {
     for relapse in [
         json!({"containerStatuses": [{"name": "app", "restartCount": 1}]}),

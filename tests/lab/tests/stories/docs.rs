@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use zone_lab::{Lab, Namespace};
 
-use crate::support::{LONG, RING, ask_all, group};
+use crate::support::{LONG, RING, ask_all, group, open_gate, zone};
 
 const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// Set to anything, it writes what the commands show into the pages instead of comparing.
@@ -267,8 +267,7 @@ async fn roles_suffice_for_what_they_are_for() -> Result<()> {
         ensure!(finished.code() == Some(code), "{arguments:?}: {finished}");
         ensure!(!finished.stdout.contains("Not seen"), "{finished}");
     }
-    ensure!(namespace.argo(["promote", "test-b"]).run().await?.code() == Some(0));
-    crate::support::until_weight(&namespace, crate::support::zone("b"), 10).await?;
+    open_gate(&namespace, zone("b"), 10).await?;
     let aborted = namespace.plugin(["abort", "b"]).kubeconfig(&emergency).run().await?;
     ensure!(aborted.code() == Some(0), "{aborted}");
     Ok(())

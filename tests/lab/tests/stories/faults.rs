@@ -7,8 +7,8 @@ use anyhow::{Result, ensure};
 use zone_lab::{Fault, Faults, Lab, Namespace, Running, Signal, When, ZONES, Zone};
 
 use crate::support::{
-    History, LONG, Layout, PROMOTE, RING, ask_all, ensure_code, ensure_says, group, rollout,
-    stable_image, until_weight, weight, writes, zone,
+    History, LONG, Layout, PROMOTE, RING, ask_all, ensure_code, ensure_says, group, open_gate,
+    stable_image, weight, writes, zone,
 };
 
 /// A layout whose zones are promoted in a few seconds.
@@ -152,8 +152,7 @@ async fn abort_through_faults() -> Result<()> {
     for (zone, fault) in
         ZONES.into_iter().zip([Fault::Answer(503, Some(1)), Fault::LoseAnswer, Fault::Drop])
     {
-        ensure_code(&namespace.argo(["promote", &rollout(zone)]).run().await?, 0)?;
-        until_weight(&namespace, zone, 50).await?;
+        open_gate(&namespace, zone, 50).await?;
         let mark = lab.audit_mark()?;
         proxy.add(When::patch("/rollouts/"), fault, 2);
         let run = namespace.plugin(["abort", zone.short]).kubeconfig(proxy.kubeconfig());
@@ -181,7 +180,7 @@ async fn status_says_what_it_cannot_see() -> Result<()> {
     proxy.add(When::watch(""), Fault::EndWatch, 7);
     running.line("Not seen: pods").await?;
     proxy.clear();
-    ensure_code(&namespace.argo(["promote", "test-a"]).run().await?, 0)?;
+    open_gate(&namespace, zone("a"), 50).await?;
     running.line("setWeight 50").await?;
     running.kill().await?;
     Ok(())

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use zone_lab::{GitOps, Lab, Namespace, ZONES};
 
 use crate::support::{
-    History, LONG, Layout, PROMOTE, RING, SOAKS, ensure_code, ensure_says, rollout, stable_image,
-    until_rollout, until_weight, weight, writes, zone,
+    History, LONG, Layout, PROMOTE, RING, SOAKS, ensure_code, ensure_says, open_gate, stable_image,
+    until_rollout, weight, writes, zone,
 };
 
 /// How often Git is applied again.
@@ -123,8 +123,7 @@ async fn an_abort_needs_no_force_and_says_what_to_revert() -> Result<()> {
         rollout["status"]["pauseConditions"][0]["reason"] == "CanaryPauseStep"
     })
     .await?;
-    ensure_code(&namespace.argo(["promote", &rollout(a)]).run().await?, 0)?;
-    until_weight(&namespace, a, 20).await?;
+    open_gate(&namespace, a, 20).await?;
     let name = stable.first().and_then(|pod| pod.metadata.name.clone()).unwrap_or_default();
     namespace.hold_unready(&name).await?;
     let aborted = namespace.plugin(["abort", "a"]).run().await?;

@@ -14,6 +14,7 @@ mod install;
 mod manifests;
 mod order;
 mod output;
+mod plan;
 mod recorded;
 mod refusals;
 mod restarts;

@@ -8,8 +8,15 @@ use jsonschema::Registry;
 use serde_json::{Value, json};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schemas");
-const SCHEMAS: [&str; 6] =
-    ["abort", "promotion-event", "promotion-result", "promotion-waiting", "status", "version"];
+const SCHEMAS: [&str; 7] = [
+    "abort",
+    "plan",
+    "promotion-event",
+    "promotion-result",
+    "promotion-waiting",
+    "status",
+    "version",
+];
 
 /// A schema, which allows no more fields than it names.
 pub(crate) fn schema(name: &str) -> Result<Value> {

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use kube::api::DynamicObject;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use zone_lab::kinds::{ROLLOUT, VIRTUAL_SERVICE};
 use zone_lab::{AuditMark, AuditRecord, Finished, Lab, Namespace, ZONES, Zone};
@@ -126,11 +126,32 @@ pub(crate) async fn weight(namespace: &Namespace, zone: Zone) -> Result<u64> {
     Ok(canary_weight(&virtual_service, zone))
 }
 
-/// Waits until this weight of a zone's canary is in its route.
-pub(crate) async fn until_weight(namespace: &Namespace, zone: Zone, wanted: u64) -> Result<()> {
-    let what = format!("zone {} at {wanted} %", zone.short);
+/// Opens a zone's gate as people do, and waits until its canary has this weight.
+pub(crate) async fn open_gate(namespace: &Namespace, zone: Zone, wanted: u64) -> Result<()> {
+    let name = rollout(zone);
+    ensure_code(&namespace.argo(["promote", &name]).run().await?, 0)?;
+    let reached = async || Ok((weight(namespace, zone).await? == wanted).then_some(()));
+    until_touched(namespace, &name, format!("{name} at {wanted} %"), reached).await
+}
+
+/// Waits for what the controller is to do with a Rollout. One that was just writing may have missed the
+/// change, and is touched until it looks.
+pub(crate) async fn until_touched<T>(
+    namespace: &Namespace,
+    name: &str,
+    what: String,
+    mut look: impl AsyncFnMut() -> Result<Option<T>>,
+) -> Result<T> {
+    let mut looks = 0;
     namespace
-        .until(what, LONG, async || Ok((weight(namespace, zone).await? == wanted).then_some(())))
+        .until(what, SOON, async || {
+            looks += 1;
+            if looks % 20 == 0 {
+                let touch = json!({"metadata": {"annotations": {"touched": looks.to_string()}}});
+                namespace.patch(ROLLOUT, name, &touch).await?;
+            }
+            look().await
+        })
         .await
 }
 
@@ -238,6 +259,20 @@ impl History {
             }
         }
         order
+    }
+
+    /// The weights that a zone's canary had in its route, in order: without the 0 at both ends, and the
+    /// 100 in the moment of its promotion.
+    pub(crate) fn weights(&self, zone: Zone) -> Vec<u64> {
+        let mut weights: Vec<u64> = Vec::new();
+        for moment in self.seen.lock().expect("no watch panics").iter() {
+            let weight = canary_weight(&moment.virtual_service, zone);
+            if weights.last() != Some(&weight) {
+                weights.push(weight);
+            }
+        }
+        weights.retain(|weight| (1..100).contains(weight));
+        weights
     }
 
     /// The step indices that a zone went through.

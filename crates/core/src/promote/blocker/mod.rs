@@ -101,6 +101,33 @@ pub enum Blocker {
     OwnedByGitOps(ZoneId, GitOpsOwner),
 }
 
+impl Blocker {
+    /// Its name in machine-readable output.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unseen { .. } => "Unseen",
+            Self::NoZone(..) => "NoZone",
+            Self::DeadRoute { .. } => "DeadRoute",
+            Self::SharedRule { .. } => "SharedRule",
+            Self::SharedRoute { .. } => "SharedRoute",
+            Self::BaseRuleShadowed { .. } => "BaseRuleShadowed",
+            Self::Route(..) => "Route",
+            Self::NoSubset(..) => "NoSubset",
+            Self::State(..) => "State",
+            Self::Lost(..) => "Lost",
+            Self::Parked(..) => "Parked",
+            Self::DifferentSteps(..) => "DifferentSteps",
+            Self::DifferentTargets { .. } => "DifferentTargets",
+            Self::Leak(..) => "Leak",
+            Self::NoGate(..) => "NoGate",
+            Self::HeldMidway(..) => "HeldMidway",
+            Self::EarlyAnalysis(..) => "EarlyAnalysis",
+            Self::HoldFreezes { .. } => "HoldFreezes",
+            Self::OwnedByGitOps(..) => "OwnedByGitOps",
+        }
+    }
+}
+
 impl fmt::Display for Blocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |zones: &[ZoneId]| {

@@ -7,13 +7,13 @@ use zone_rollout_core::promote::{Goal, OnFailure, Pauses, Settings};
 use zone_rollout_core::scene::Scene;
 use zone_rollout_core::time::Moment;
 
-use crate::cli::{OnFailureArg, PausesArg, PromoteArgs};
+use crate::cli::{OnFailureArg, PausesArg, ReleaseArgs};
 use crate::error::Error;
 use crate::render::Io;
 
 /// What was asked for, with zones resolved against the group.
 pub(super) fn settings(
-    args: &PromoteArgs,
+    args: &ReleaseArgs,
     group: &Group,
     zone: Option<&ZoneId>,
     now: Moment,
@@ -21,16 +21,6 @@ pub(super) fn settings(
 ) -> Result<Settings, Error> {
     let skipped: BTreeSet<ZoneId> = zones(group, &args.skip_zone)?.into_iter().collect();
     let order = order(args, group, zone, &skipped)?;
-    if order.len() > 1 && !args.sequential {
-        return Err(Error::usage(
-            "several zones are promoted one after another only with --sequential",
-        )
-        .hint(format!(
-            "kubectl zone-rollout promote {} --sequential, or one zone: \
-                 kubectl zone-rollout promote {}/{}",
-            group.name, group.name, order[0]
-        )));
-    }
     let pauses = match args.pauses {
         Some(PausesArg::Ask) if !io.terminal().can_ask => {
             return Err(Error::usage("--pauses ask needs a terminal to ask on"));
@@ -56,14 +46,14 @@ pub(super) fn settings(
             OnFailureArg::AbortZone => OnFailure::AbortZone,
         },
         timeout: args.timeout,
-        check: args.check.is_some(),
+        check: false,
         stable_floor: args.stable_floor,
     })
 }
 
 /// The zones to drive, in order.
 fn order(
-    args: &PromoteArgs,
+    args: &ReleaseArgs,
     group: &Group,
     zone: Option<&ZoneId>,
     skipped: &BTreeSet<ZoneId>,
@@ -121,7 +111,7 @@ fn run_name(now: Moment) -> String {
 
 /// The version to bring, if one is asked for or under way.
 pub(super) fn goal(
-    args: &PromoteArgs,
+    args: &ReleaseArgs,
     scene: &Scene,
     group: &Group,
 ) -> Result<Option<Goal>, Error> {
