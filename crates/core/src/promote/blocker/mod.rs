@@ -113,6 +113,7 @@ impl Blocker {
             Self::BaseRuleShadowed { .. } => "BaseRuleShadowed",
             Self::Route(..) => "Route",
             Self::NoSubset(..) => "NoSubset",
+            Self::Evacuated(..) => "Evacuated",
             Self::State(..) => "State",
             Self::Lost(..) => "Lost",
             Self::Parked(..) => "Parked",
