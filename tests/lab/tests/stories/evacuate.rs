@@ -9,8 +9,8 @@ use zone_lab::{Lab, Load, Namespace, ZONES};
 
 use crate::schemas::ensure_fits;
 use crate::support::{
-    Layout, PROMOTE, RING, SOAKS, SOON, ZONE_LOCAL, ask_all, ensure_code, ensure_says, group,
-    until_weight, writes, zone,
+    LONG, Layout, PROMOTE, RING, SOAKS, SOON, ZONE_LOCAL, ask_all, at_gate, ensure_code,
+    ensure_says, group, open_gate, until_rollout, writes, zone,
 };
 
 /// Waits until the clients under load have had nothing but this answer for a while.
@@ -90,7 +90,7 @@ async fn an_evacuation_outlives_the_updates_of_other_zones() -> Result<()> {
     ensure_says(&refused, "kubectl zone-rollout restore ")?;
     let load = namespace.load(&[zone("a")], 100)?;
     let others = PROMOTE.into_iter().chain(SOAKS).chain(["--skip-zone", "a"]);
-    let promoted = namespace.plugin(others).deadline(crate::support::LONG).run().await?;
+    let promoted = namespace.plugin(others).deadline(LONG).run().await?;
     ensure_code(&promoted, 0)?;
     let tally = load.stop().await?;
     ensure!(tally.errors() == 0 && tally.count("a/v1") == 0, "{tally}");
@@ -111,11 +111,8 @@ async fn a_zone_that_cannot_take_them_is_refused() -> Result<()> {
     let name = pods.first().and_then(|pod| pod.metadata.name.clone()).unwrap_or_default();
     namespace.hold_unready(&name).await?;
     namespace.set_image("test-c", "myapp:v2").await?;
-    let at_gate =
-        |rollout: &Value| rollout["status"]["pauseConditions"][0]["reason"] == "CanaryPauseStep";
-    crate::support::until_rollout(&namespace, zone("c"), "at its gate", at_gate).await?;
-    ensure_code(&namespace.argo(["promote", "test-c"]).run().await?, 0)?;
-    until_weight(&namespace, zone("c"), 20).await?;
+    until_rollout(&namespace, zone("c"), "at its gate", at_gate).await?;
+    open_gate(&namespace, zone("c"), 20).await?;
 
     let mark = lab.audit_mark()?;
     let short = namespace.plugin(["evacuate", "a"]).run().await?;
@@ -150,8 +147,7 @@ async fn a_route_that_git_puts_back_is_named() -> Result<()> {
     ensure_says(&refused, "is owned by Argo CD (field manager argocd-controller)")?;
     ensure_says(&refused, "kubectl patch application NAME")?;
 
-    let mut forced =
-        namespace.plugin(["evacuate", "a", "--force"]).deadline(crate::support::LONG).start()?;
+    let mut forced = namespace.plugin(["evacuate", "a", "--force"]).deadline(LONG).start()?;
     forced.line("watching for 60 s").await?;
     drop(git);
     let routes: Vec<Value> =
