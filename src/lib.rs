@@ -7,6 +7,7 @@ mod command;
 pub mod driver;
 pub mod error;
 pub mod exit;
+pub mod files;
 pub mod render;
 
 use cli::Cli;

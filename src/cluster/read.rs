@@ -72,7 +72,17 @@ impl KubeCluster {
             self.kind(want, &DESTINATION_RULES, None),
             self.autoscalers(want),
         )?;
-        Ok(Scene { rollouts, replica_sets, pods, nodes, services, routes, rules, autoscalers })
+        Ok(Scene {
+            rollouts,
+            replica_sets,
+            pods,
+            nodes,
+            services,
+            routes,
+            rules,
+            autoscalers,
+            ..Scene::default()
+        })
     }
 
     async fn autoscalers(&self, want: &Want) -> Result<Kind<Autoscaler>, Unread> {

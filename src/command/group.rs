@@ -16,7 +16,7 @@ impl Context<'_> {
         Want {
             namespace: self.namespace.clone(),
             selector: which.selector.clone(),
-            autoscalers: false,
+            ..Want::default()
         }
     }
 

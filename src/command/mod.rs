@@ -1,6 +1,8 @@
 //! One file a verb: what was typed in, an exit code out. The judging is in the core.
 
 mod abort;
+mod diagnose;
+mod explain;
 mod group;
 mod permission;
 mod promote;
@@ -32,6 +34,13 @@ pub(crate) async fn run(cli: Cli, io: &mut Io) -> Result<Exit, Error> {
         io.result(&format!("kubectl-zone_rollout {}", env!("CARGO_PKG_VERSION")));
         return Ok(Exit::Done);
     }
+    match &cli.verb {
+        Verb::Explain(args) => return explain::run(args, io),
+        Verb::Diagnose(args) if !args.filename.is_empty() => {
+            return diagnose::of_files(args, &cli.connection, io);
+        }
+        _ => {}
+    }
     if cli.connection.verbosity > 0 {
         io.keep_lines();
     }
@@ -45,7 +54,8 @@ pub(crate) async fn run(cli: Cli, io: &mut Io) -> Result<Exit, Error> {
         Verb::Status(args) => status::run(&context, &args, io).await,
         Verb::Promote(args) => promote::run(&context, &args, io).await,
         Verb::Abort(args) => abort::run(&context, &args, io).await,
-        Verb::Version => Ok(Exit::Done),
+        Verb::Diagnose(args) => diagnose::of_cluster(&context, &args, io).await,
+        Verb::Explain(_) | Verb::Version => Ok(Exit::Done),
     }
 }
 

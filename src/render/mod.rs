@@ -1,7 +1,9 @@
 //! Everything that is printed goes through here: where it goes, how it looks, and the words.
 
 pub mod document;
+pub mod findings;
 pub mod io;
+pub mod matrix;
 pub mod plan;
 pub mod report;
 pub mod status;

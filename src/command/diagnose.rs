@@ -1,0 +1,125 @@
+//! `diagnose`: the rules over files or over a namespace.
+
+use std::collections::BTreeSet;
+
+use zone_rollout_core::diagnose::{
+    self, Check, Diagnosis, Severity, Versions, checklist, matrix, unreadable,
+};
+use zone_rollout_core::scene::{Scene, Unreadable};
+
+use super::Context;
+use crate::cli::{CheckArg, Connection, DiagnoseArgs, DiagnoseOutput, SeverityArg};
+use crate::cluster::{Cluster, Want, clock};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::files;
+use crate::render::{Io, document, findings, matrix as matrix_text};
+
+/// Namespace of objects in files that name none.
+const DEFAULT_NAMESPACE: &str = "default";
+
+pub(super) fn of_files(
+    args: &DiagnoseArgs,
+    connection: &Connection,
+    io: &mut Io,
+) -> Result<Exit, Error> {
+    let given = connection.namespace.as_deref().filter(|namespace| !namespace.is_empty());
+    let documents = files::read(&args.filename, args.recursive)?;
+    let namespace = given.unwrap_or(DEFAULT_NAMESPACE);
+    let (scene, unread) = documents.into_scene(namespace, clock::now());
+    report(args, &scene, &unread, io)
+}
+
+pub(super) async fn of_cluster(
+    context: &Context<'_>,
+    args: &DiagnoseArgs,
+    io: &mut Io,
+) -> Result<Exit, Error> {
+    let want = Want { namespace: context.namespace.clone(), everything: true, ..Want::default() };
+    let scene = context.cluster.read(&want).await?;
+    for (kind, coverage) in scene.gaps() {
+        io.note(&format!("warning: {kind} are not checked: {coverage}"));
+    }
+    report(args, &scene, &[], io)
+}
+
+fn report(
+    args: &DiagnoseArgs,
+    scene: &Scene,
+    unread: &[Unreadable],
+    io: &mut Io,
+) -> Result<Exit, Error> {
+    let versions = Versions { istio: args.istio_version, argo: args.argo_version };
+    let mut diagnosis = diagnose::diagnose(scene, versions, &checks(args));
+    diagnosis.findings.extend(unreadable(unread));
+    diagnose::sort(&mut diagnosis.findings);
+    let exit = verdict(&diagnosis, args.fail_on);
+    io.result(&format(args, scene, &diagnosis, exit, io)?);
+    Ok(exit)
+}
+
+fn format(
+    args: &DiagnoseArgs,
+    scene: &Scene,
+    diagnosis: &Diagnosis,
+    exit: Exit,
+    io: &Io,
+) -> Result<String, Error> {
+    let versions = diagnosis.versions;
+    let asked = |check: CheckArg| args.checks.contains(&check);
+    let printed = |document: serde_json::Result<String>| {
+        document.map_err(|error| {
+            Error::unexpected("cannot write the document").because(error.to_string())
+        })
+    };
+    match args.output {
+        DiagnoseOutput::Text => {
+            let mut parts = Vec::new();
+            if asked(CheckArg::Traffic) {
+                parts.push(matrix_text::text(&matrix(scene, versions), io.terminal()));
+            }
+            if asked(CheckArg::Checklist) {
+                parts.push(findings::checklist(&checklist(scene, &diagnosis.findings)));
+            }
+            if parts.is_empty() || !checks(args).is_empty() {
+                parts.push(findings::text(diagnosis));
+            }
+            Ok(parts.join("\n"))
+        }
+        DiagnoseOutput::Json => {
+            let points = checklist(scene, &diagnosis.findings);
+            let gaps = scene.gaps().into_iter();
+            let not_read = gaps.map(|(kind, coverage)| format!("{kind}: {coverage}")).collect();
+            let traffic = matrix(scene, versions);
+            let document =
+                document::diagnosis(diagnosis, &points, &traffic, not_read, exit, clock::now());
+            printed(serde_json::to_string_pretty(&document))
+        }
+        DiagnoseOutput::Sarif => printed(serde_json::to_string_pretty(&document::sarif(diagnosis))),
+    }
+}
+
+/// The checks whose rules are applied; none means all.
+fn checks(args: &DiagnoseArgs) -> BTreeSet<Check> {
+    let check = |check: &CheckArg| match check {
+        CheckArg::Zones => Some(Check::Zones),
+        CheckArg::Routes => Some(Check::Routes),
+        CheckArg::Rules => Some(Check::Rules),
+        CheckArg::Budgets => Some(Check::Budgets),
+        CheckArg::Analysis => Some(Check::Analysis),
+        CheckArg::Rollouts => Some(Check::Rollouts),
+        CheckArg::Checklist | CheckArg::Traffic => None,
+    };
+    args.checks.iter().filter_map(check).collect()
+}
+
+fn verdict(diagnosis: &Diagnosis, fail_on: SeverityArg) -> Exit {
+    let limit = match fail_on {
+        SeverityArg::Critical => Severity::Critical,
+        SeverityArg::Error => Severity::Error,
+        SeverityArg::Warning => Severity::Warning,
+        SeverityArg::Info => Severity::Info,
+    };
+    let worst = diagnosis.findings.iter().map(|finding| finding.severity).max();
+    if worst.is_some_and(|worst| worst >= limit) { Exit::Failed } else { Exit::Done }
+}
