@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use zone_rollout_core::diagnose::{
-    self, Check, Diagnosis, Severity, Versions, checklist, matrix, unreadable,
+    self, Check, Diagnosis, Severity, Versions, checklist, matrix, problems, unreadable,
 };
 use zone_rollout_core::scene::{Scene, Unreadable};
 
@@ -79,7 +79,8 @@ fn format(
                 parts.push(matrix_text::text(&matrix(scene, versions), io.terminal()));
             }
             if asked(CheckArg::Checklist) {
-                parts.push(findings::checklist(&checklist(scene, &diagnosis.findings)));
+                let found = &diagnosis.findings;
+                parts.push(findings::checklist(&checklist(scene, found), &problems(found)));
             }
             if parts.is_empty() || !checks(args).is_empty() {
                 parts.push(findings::text(diagnosis));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use zone_rollout_core::diagnose::{
-    Diagnosis, Effect, Evidence, Finding, Point, Rule, Severity, Verdict,
+    Diagnosis, Effect, Evidence, Finding, Point, Problem, Rule, Severity, Verdict,
 };
 use zone_rollout_core::scene::Origin;
 
@@ -50,10 +50,8 @@ fn one(finding: &Finding) -> String {
 
 fn shown(evidence: &Evidence) -> String {
     let mut text = String::new();
-    if let Some(origin) = &evidence.origin {
-        if let Some(place) = place(origin) {
-            put(&mut text, &format!("{place}: "));
-        }
+    if let Some(place) = evidence.origin.as_ref().and_then(place) {
+        put(&mut text, &format!("{place}: "));
     }
     if evidence.object.kind != "File" {
         put(&mut text, &format!("{} ", evidence.object));
@@ -65,7 +63,7 @@ fn shown(evidence: &Evidence) -> String {
 }
 
 /// `file:line`, for objects from files.
-pub(super) fn place(origin: &Origin) -> Option<String> {
+fn place(origin: &Origin) -> Option<String> {
     match origin {
         Origin::File { path, line } => Some(format!("{path}:{line}")),
         Origin::Live | Origin::Model => None,
@@ -99,17 +97,25 @@ fn summary(diagnosis: &Diagnosis) -> String {
     text
 }
 
-/// The list of points, one line each.
-pub fn checklist(points: &[Point]) -> String {
+/// The points, one line each, and the problems that they would lead to.
+pub fn checklist(points: &[Point], problems: &[Problem]) -> String {
     let mut text = String::new();
     for point in points {
         let line = match &point.verdict {
-            Verdict::Holds => format!("yes      {}", point.text),
-            Verdict::Fails(codes) if codes.is_empty() => format!("no       {}", point.text),
-            Verdict::Fails(codes) => format!("no       {}: {}", point.text, codes.join(", ")),
-            Verdict::Unknown(why) => format!("unknown  {}: {why}", point.text),
+            Verdict::Holds => format!("[x] {}", point.text),
+            Verdict::Fails(codes) if codes.is_empty() => format!("[ ] {}", point.text),
+            Verdict::Fails(codes) => format!("[ ] {}: {}", point.text, codes.join(", ")),
+            Verdict::Unknown(why) => format!("[?] {}: {why}", point.text),
         };
         put(&mut text, &format!("{line}\n"));
+    }
+    put(&mut text, "\n");
+    for problem in problems {
+        let causes = match problem.causes.as_slice() {
+            [] => "no cause found".to_owned(),
+            causes => format!("possible by {}", causes.join(", ")),
+        };
+        put(&mut text, &format!("{}: {causes}\n", problem.text));
     }
     text
 }

@@ -16,7 +16,7 @@ mod version;
 
 use std::collections::BTreeSet;
 
-pub use checklist::{Point, Verdict, checklist};
+pub use checklist::{Point, Problem, Verdict, checklist, problems};
 pub use finding::{Effect, Evidence, Finding, ObjectRef, Severity};
 pub use matrix::{ClientRow, HostMatrix, matrix};
 pub use outlook::Shares;

@@ -76,20 +76,20 @@ pub(super) const DISTRIBUTE: Rule = Rule {
 
 fn distribute(context: &Context<'_>) -> Vec<Found> {
     let mut affected: BTreeMap<_, (Found, BTreeSet<&str>)> = BTreeMap::new();
-    for (_, client, cluster) in clusters(context) {
-        let used = setting(&cluster.policy).filter(|setting| !setting.distribute.is_empty());
-        let zones = zones_of(cluster);
-        if used.is_none() || zones.len() < 2 {
+    let uses = |policy: &TrafficPolicy| {
+        setting(policy).is_some_and(|setting| !setting.distribute.is_empty())
+    };
+    for (outlook, client, cluster) in clusters(context) {
+        if !uses(&cluster.policy) || outlook.zones.len() < 2 {
             continue;
         }
-        let lost = zones
-            .iter()
-            .find(|zone| errors(cluster, &client.client, Loss::Zone(zone)) > 1.0 - NOTHING);
-        let Some(lost) = lost else { continue };
-        let has = |policy: &TrafficPolicy| {
-            setting(policy).is_some_and(|setting| !setting.distribute.is_empty())
-        };
-        let Some((rule, path)) = source(context, cluster, "loadBalancer.localityLbSetting", has)
+        // Judged over all pods of the host: a subset may leave one zone only for other reasons.
+        let mut whole = context.mesh.cluster(&outlook.host, "");
+        whole.policy = cluster.policy.clone();
+        let all_lost =
+            |zone: &&String| errors(&whole, &client.client, Loss::Zone(zone)) > 1.0 - NOTHING;
+        let Some(lost) = outlook.zones.iter().find(all_lost) else { continue };
+        let Some((rule, path)) = source(context, cluster, "loadBalancer.localityLbSetting", uses)
         else {
             continue;
         };

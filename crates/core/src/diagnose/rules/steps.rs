@@ -45,22 +45,29 @@ fn no_gate(context: &Context<'_>) -> Vec<Found> {
             .collect();
         let Some(first) = open.first() else { continue };
         let names = listed(open.iter().map(|rollout| &rollout.meta.name));
+        let budgets = super::budgets::spanning(context, &open);
+        let no_order = match budgets.first() {
+            Some((budget, _)) => {
+                format!("; PodDisruptionBudget {budget} spans them and orders no updates")
+            }
+            None => String::new(),
+        };
         let mut one = Found::new(
             Severity::Warning,
             format!(
-                "{names} have no pause for a person before their first weight: when the image changes everywhere, zones change at the same time"
+                "{names} have no pause for a person before their first weight: when the image changes everywhere, zones change at the same time{no_order}"
             ),
         );
         for rollout in &open {
             let step = rollout.steps().first().map_or("none".to_owned(), described);
             one = one.at("Rollout", &rollout.meta.key(), "spec.strategy.canary.steps[0]", step);
         }
-        for (key, selected) in super::budgets::spanning(context, &open) {
+        for (budget, selected) in budgets {
             one = one.at(
                 "PodDisruptionBudget",
-                &key,
+                &budget,
                 "spec.selector",
-                format!("spans {selected} Rollouts, and orders no updates"),
+                format!("spans {selected} Rollouts"),
             );
         }
         let key = first.meta.key();
