@@ -34,6 +34,7 @@ pub struct ClientRow {
 pub fn matrix(scene: &Scene, versions: Versions) -> Vec<HostMatrix> {
     let versions = versions.or_read_from(scene);
     let (complete, _) = scene.with_assumed_pods();
+    let complete = complete.with_shared_rules_rewritten();
     let mesh = Mesh::of(&complete);
     let outlooks = Outlook::all(&complete, &mesh);
     outlooks.iter().map(|outlook| of_host(&complete, &mesh, outlook, versions)).collect()

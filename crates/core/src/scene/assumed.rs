@@ -49,6 +49,24 @@ impl Scene {
     }
 }
 
+impl Scene {
+    /// The scene after the Rollouts controller has been at the DestinationRules that several Rollouts
+    /// refer to: each Rollout drops the subsets that are not its own (`UpdateHash`).
+    #[must_use]
+    pub fn with_shared_rules_rewritten(&self) -> Self {
+        let mut scene = self.clone();
+        for (_, rollout) in self.rollouts.iter() {
+            let Some(own) = rollout.destination_rule() else { continue };
+            let key = Key::new(&rollout.meta.namespace, &own.name);
+            change(&mut scene.rules, &key, |rule: &mut DestinationRule| {
+                let names = [&own.stable_subset_name, &own.canary_subset_name];
+                rule.spec.subsets.retain(|subset| names.contains(&&subset.name));
+            });
+        }
+        scene
+    }
+}
+
 /// The pod template of a Rollout, wherever it lives.
 pub fn template_of<'a>(scene: &'a Scene, rollout: &'a Rollout) -> &'a Value {
     let referred = workload_ref(rollout).and_then(|key| scene.deployments.get(&key));

@@ -41,6 +41,7 @@ pub const RULES: &[&Rule] = &[
     &routes::SHARED_ROUTE,
     &routes::DUPLICATE_NAME,
     &hosts::HOST_UNKNOWN,
+    &subsets::FOREIGN_SUBSET,
     &hosts::DESTINATION_UNKNOWN,
     &locality::BOTH,
     &locality::NO_REGION,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diagnose::context::{Context, in_namespace, listed};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::rule::{Check, Rule};
-use crate::scene::{DestinationRule, Key, Rollout, labels_of, template_of};
+use crate::scene::{DestinationRule, Key, Rollout, Step, StepKind, labels_of, template_of};
 use crate::traffic::{EffectiveSubset, fully_qualified, merged_rule, service_of};
 
 pub(super) const SHARED_RULE: Rule = Rule {
@@ -159,6 +159,73 @@ fn own_subset_missing(context: &Context<'_>, rollout: &Rollout) -> Option<Found>
         ))
         .verify(format!("kubectl get destinationrule {}{} -o yaml", key.name, in_namespace(&key))),
     )
+}
+
+pub(super) const FOREIGN_SUBSET: Rule = Rule {
+    code: "ZRI006",
+    title: "A Rollout's DestinationRule has subsets of somebody else",
+    check: Check::Rules,
+    effect: Effect::RequestsFail,
+    meaning: "The other subsets are lost at the next reconcile, and what is sent to them is answered 503.",
+    cause: "The Rollouts controller rebuilds `spec.subsets` from the Rollout's stable and canary subset and \
+            drops all others (`UpdateHash`).",
+    fix: "Move the other subsets into a DestinationRule of the same host that no Rollout refers to; Istio \
+          merges them.",
+    verify: "kubectl get destinationrules -o custom-columns=NAME:.metadata.name,SUBSETS:.spec.subsets[*].name",
+    example: include_str!("../examples/ZRI006.diff"),
+    find: foreign_subset,
+};
+
+fn foreign_subset(context: &Context<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (key, rule) in context.scene.rules.iter() {
+        let writers = context.writers(rule);
+        // Several writers are another rule's business: then nothing is left at all.
+        let ([rollout], Some(own)) =
+            (writers.as_slice(), writers.first().and_then(|r| r.destination_rule()))
+        else {
+            continue;
+        };
+        let names = [&own.stable_subset_name, &own.canary_subset_name];
+        let has_own = rule.spec.subsets.iter().any(|subset| names.contains(&&subset.name));
+        let foreign: Vec<&String> = rule
+            .spec
+            .subsets
+            .iter()
+            .map(|subset| &subset.name)
+            .filter(|name| !names.contains(name))
+            .collect();
+        if foreign.is_empty() || !has_own || has_experiments(rollout) {
+            continue;
+        }
+        let host = fully_qualified(&rule.spec.host, &key.namespace);
+        let used = foreign.iter().any(|name| is_used(context, &host, name));
+        let severity = if used { Severity::Critical } else { Severity::Warning };
+        found.push(
+            Found::new(severity, format!("the controller drops {} from DestinationRule {key} at the next reconcile of Rollout {}", listed(&foreign), rollout.meta.name))
+                .at("DestinationRule", key, "spec.subsets", listed(&foreign))
+                .at("Rollout", &rollout.meta.key(), "spec.strategy.canary.trafficRouting.istio.destinationRule.name", &key.name)
+                .fix(format!("move {} into a DestinationRule for {host} that no Rollout refers to", listed(&foreign)))
+                .verify(format!("kubectl get destinationrules{} -o custom-columns=NAME:.metadata.name,SUBSETS:.spec.subsets[*].name", in_namespace(key))),
+        );
+    }
+    found
+}
+
+/// Experiments have subsets that the controller adds and keeps.
+fn has_experiments(rollout: &Rollout) -> bool {
+    let experiment = |step: &Step| matches!(step, Step::Other(StepKind::Experiment, _));
+    rollout.steps().iter().any(experiment)
+}
+
+fn is_used(context: &Context<'_>, host: &str, subset: &str) -> bool {
+    context.scene.routes.iter().any(|(key, virtual_service)| {
+        let mut all = virtual_service.spec.http.iter().flat_map(|route| &route.destinations);
+        all.any(|to| {
+            to.destination.subset == subset
+                && fully_qualified(&to.destination.host, &key.namespace) == host
+        })
+    })
 }
 
 pub(super) const SAME_SUBSETS: Rule = Rule {
