@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use zone_rollout_core::diagnose::{
     self, Check, Diagnosis, Severity, Versions, checklist, matrix, problems, unreadable,
 };
-use zone_rollout_core::scene::{Scene, Unreadable};
+use zone_rollout_core::scene::{Coverage, Scene, Unreadable};
 
 use super::Context;
 use crate::cli::{CheckArg, Connection, DiagnoseArgs, DiagnoseOutput, SeverityArg};
@@ -37,10 +37,18 @@ pub(super) async fn of_cluster(
 ) -> Result<Exit, Error> {
     let want = Want { namespace: context.namespace.clone(), everything: true, ..Want::default() };
     let scene = context.cluster.read(&want).await?;
-    for (kind, coverage) in scene.gaps() {
-        io.note(&format!("warning: {kind} are not checked: {coverage}"));
+    context.require_rollouts(&scene)?;
+    for gap in told_gaps(&scene) {
+        io.note(&format!("warning: not checked: {gap}"));
     }
-    report(args, &scene, &[], io)
+    report(args, &scene, &scene.broken(), io)
+}
+
+/// Kinds that are there and could not be read. What the cluster does not serve cannot be wrong.
+fn told_gaps(scene: &Scene) -> Vec<String> {
+    let gaps = scene.gaps().into_iter();
+    let there = gaps.filter(|(_, coverage)| **coverage != Coverage::KindAbsent);
+    there.map(|(kind, coverage)| format!("{kind}: {coverage}")).collect()
 }
 
 fn report(
@@ -89,11 +97,15 @@ fn format(
         }
         DiagnoseOutput::Json => {
             let points = checklist(scene, &diagnosis.findings);
-            let gaps = scene.gaps().into_iter();
-            let not_read = gaps.map(|(kind, coverage)| format!("{kind}: {coverage}")).collect();
             let traffic = matrix(scene, versions);
-            let document =
-                document::diagnosis(diagnosis, &points, &traffic, not_read, exit, clock::now());
+            let document = document::diagnosis(
+                diagnosis,
+                &points,
+                &traffic,
+                told_gaps(scene),
+                exit,
+                clock::now(),
+            );
             printed(serde_json::to_string_pretty(&document))
         }
         DiagnoseOutput::Sarif => printed(serde_json::to_string_pretty(&document::sarif(diagnosis))),

@@ -6,7 +6,8 @@ use super::outlook::Outlook;
 use super::version::Versions;
 use crate::group::{Group, find_groups};
 use crate::scene::{
-    DestinationRule, HttpRoute, Key, Kind, Rollout, Scene, Step, TrafficPolicy, VirtualService,
+    DestinationRule, HttpRoute, Key, Kind, Origin, Rollout, Scene, Step, TrafficPolicy,
+    VirtualService,
 };
 use crate::traffic::{Mesh, RolloutRoute, fully_qualified, rollout_routes, virtual_service_key};
 
@@ -100,11 +101,14 @@ impl<'a> Context<'a> {
         self.rollouts().filter(refers).collect()
     }
 
-    /// True if an object of this kind in this namespace that is not here is really missing: others of
-    /// its kind and namespace are here.
-    pub(super) fn holds<T>(kind: &Kind<T>, namespace: &str) -> bool {
-        let live = kind.items.values().any(|seen| seen.origin == crate::scene::Origin::Live);
-        kind.is_complete() && (live || kind.items.keys().any(|key| key.namespace == namespace))
+    /// True if an object of this kind in this namespace that is not here is really missing: the
+    /// namespace was read from a cluster, or others of its kind and namespace are in the files.
+    pub(super) fn holds<T>(&self, kind: &Kind<T>, namespace: &str) -> bool {
+        let mut rollouts = self.given.rollouts.items.iter();
+        let read = rollouts.any(|(key, seen)| {
+            seen.origin == Origin::Live && (namespace.is_empty() || key.namespace == namespace)
+        });
+        kind.is_complete() && (read || kind.items.keys().any(|key| key.namespace == namespace))
     }
 
     /// All policies of all rules, with the path of each and the subset it belongs to.

@@ -13,6 +13,8 @@ pub(super) struct Outlook<'m> {
     pub zones: BTreeSet<String>,
     /// Its clients in each zone that has nodes.
     pub clients: Vec<ClientOutlook<'m>>,
+    /// Its clients on nodes without a zone.
+    pub elsewhere: ClientOutlook<'m>,
 }
 
 /// The outlook of the clients in one zone.
@@ -58,15 +60,13 @@ impl<'m> Outlook<'m> {
     fn of(scene: &Scene, mesh: &'m Mesh<'m>, host: String, zones: &BTreeSet<String>) -> Self {
         let members = mesh.cluster(&host, "").members;
         let own = members.iter().filter_map(|member| member.zone.clone()).collect();
-        let clients = zones
-            .iter()
-            .map(|zone| {
-                let client = Client::in_zone(scene, zone);
-                let clusters = mesh.clusters(&host, &client);
-                ClientOutlook { zone: zone.clone(), clusters, client }
-            })
-            .collect();
-        Self { host, zones: own, clients }
+        let of = |zone: &str, client: Client| {
+            let clusters = mesh.clusters(&host, &client);
+            ClientOutlook { zone: zone.to_owned(), clusters, client }
+        };
+        let clients = zones.iter().map(|zone| of(zone, Client::in_zone(scene, zone))).collect();
+        let elsewhere = of("", Client::outside());
+        Self { zones: own, clients, elsewhere, host }
     }
 }
 

@@ -200,6 +200,10 @@ pub struct Scene {
     pub telemetries: Kind<Plain>,
     /// Prometheus's rules.
     pub alerts: Kind<Plain>,
+    /// Argo CD's Applications, which say what a sync leaves alone.
+    pub applications: Kind<Plain>,
+    /// Istio's Gateways, for the pods they select.
+    pub gateways: Kind<Plain>,
 }
 
 impl Scene {

@@ -1,5 +1,7 @@
 //! A scene from plain objects, as they stand in files.
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -46,6 +48,28 @@ impl Scene {
         (scene, unreadable)
     }
 
+    /// Objects that were sent by a cluster and cannot be understood.
+    pub fn broken(&self) -> Vec<Unreadable> {
+        let of = |kind: &str, broken: &BTreeMap<Key, String>| -> Vec<Unreadable> {
+            let told = |(key, why): (&Key, &String)| Unreadable {
+                what: format!("{kind} {key}"),
+                why: why.clone(),
+                origin: Origin::Live,
+            };
+            broken.iter().map(told).collect()
+        };
+        [
+            of("Rollout", &self.rollouts.broken),
+            of("Service", &self.services.broken),
+            of("VirtualService", &self.routes.broken),
+            of("DestinationRule", &self.rules.broken),
+            of("AnalysisTemplate", &self.analysis_templates.broken),
+            of("ClusterAnalysisTemplate", &self.cluster_analysis_templates.broken),
+            of("PodDisruptionBudget", &self.budgets.broken),
+        ]
+        .concat()
+    }
+
     fn put(
         &mut self,
         group: &str,
@@ -63,6 +87,7 @@ impl Scene {
                 put.namespace = "";
                 put.into(&mut self.cluster_analysis_templates)
             }
+            ("argoproj.io", "Application") => put.into(&mut self.applications),
             ("apps", "ReplicaSet") => put.into(&mut self.replica_sets),
             ("apps", "Deployment") => put.into(&mut self.deployments),
             ("apps", "StatefulSet") => put.into(&mut self.stateful_sets),
@@ -78,6 +103,7 @@ impl Scene {
             }
             ("networking.istio.io", "VirtualService") => put.into(&mut self.routes),
             ("networking.istio.io", "DestinationRule") => put.into(&mut self.rules),
+            ("networking.istio.io", "Gateway") => put.into(&mut self.gateways),
             ("telemetry.istio.io", "Telemetry") => put.into(&mut self.telemetries),
             ("monitoring.coreos.com", "PrometheusRule") => put.into(&mut self.alerts),
             ("autoscaling", "HorizontalPodAutoscaler") => put.into(&mut self.autoscalers),

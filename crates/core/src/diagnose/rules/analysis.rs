@@ -31,9 +31,9 @@ pub(super) const TEMPLATE_MISSING: Rule = Rule {
         let held = |usage: &Usage<'_>| {
             let key = usage.key();
             if usage.reference.cluster_scope {
-                Context::holds(&context.given.cluster_analysis_templates, "")
+                context.holds(&context.given.cluster_analysis_templates, "")
             } else {
-                Context::holds(&context.given.analysis_templates, &key.namespace)
+                context.holds(&context.given.analysis_templates, &key.namespace)
             }
         };
         usages(context)
@@ -54,6 +54,57 @@ pub(super) const TEMPLATE_MISSING: Rule = Rule {
                 .verify(format!("kubectl get analysistemplates{}", in_namespace(&key)))
             })
             .collect()
+    },
+};
+
+pub(super) const NO_VALUE: Rule = Rule {
+    code: "ZRM008",
+    title: "An argument of an analysis has no value",
+    check: Check::Analysis,
+    effect: Effect::Release,
+    meaning: "The analysis cannot start: the Rollout is refused or aborted.",
+    cause: "The template declares an argument without a default, and the Rollout gives it no value (args.x was \
+            not resolved).",
+    fix: "Give the argument a value in the Rollout, or a default in the template.",
+    verify: "kubectl get rollout NAME",
+    example: include_str!("../examples/ZRM008.diff"),
+    find: |context| {
+        let mut found = Vec::new();
+        for usage in usages(context) {
+            let declared = usage.template.map(|template| &template.spec.args).into_iter().flatten();
+            for argument in declared
+                .filter(|argument| argument.value.is_none() && argument.value_from.is_none())
+            {
+                let given = usage.args.iter().any(|given| {
+                    given.name == argument.name
+                        && (given.value.is_some() || given.value_from.is_some())
+                });
+                if !given {
+                    let key = usage.rollout.meta.key();
+                    found.push(
+                        Found::new(
+                            Severity::Error,
+                            format!(
+                                "Rollout {key} gives argument {} of {} {} no value",
+                                argument.name,
+                                usage.kind(),
+                                usage.key()
+                            ),
+                        )
+                        .at(
+                            "Rollout",
+                            &key,
+                            format!("{}.args", usage.path()),
+                            format!("no {}", argument.name),
+                        )
+                        .at(usage.kind(), &usage.key(), "spec.args", &argument.name)
+                        .fix(format!("kubectl edit rollout {}{}", key.name, in_namespace(&key)))
+                        .verify(runs(&key)),
+                    );
+                }
+            }
+        }
+        found
     },
 };
 

@@ -205,6 +205,48 @@ fn deadlock(context: &Context<'_>) -> Vec<Found> {
     found
 }
 
+pub(super) const EMPTY: Rule = Rule {
+    code: "ZRK005",
+    title: "A budget counts no pods",
+    check: Check::Budgets,
+    effect: Effect::Pods,
+    meaning: "It protects nothing.",
+    cause: "No workload of the namespace has pods with the labels that it selects.",
+    fix: "Select by labels of the pod template.",
+    verify: "kubectl get poddisruptionbudgets",
+    example: include_str!("../examples/ZRK005.diff"),
+    find: |context| {
+        let selects_any = |key: &Key, budget: &DisruptionBudget| {
+            let selector = &budget.spec.selector;
+            let rollouts =
+                context.scene.rollouts.iter().map(|(other, rollout)| {
+                    (other, labels_of(template_of(context.scene, rollout)))
+                });
+            let workloads =
+                context.scene.deployments.iter().chain(context.scene.stateful_sets.iter());
+            let workloads = workloads.map(|(other, workload)| (other, workload.labels()));
+            let mut own =
+                rollouts.chain(workloads).filter(|(other, _)| other.namespace == key.namespace);
+            own.any(|(_, labels)| selector.selects(&labels))
+        };
+        let of_rollouts =
+            |key: &Key| context.rollouts().any(|rollout| rollout.meta.namespace == key.namespace);
+        let empty = context
+            .scene
+            .budgets
+            .iter()
+            .filter(|(key, budget)| of_rollouts(key) && !selects_any(key, budget));
+        empty
+            .map(|(key, budget)| {
+                Found::new(Severity::Warning, format!("PodDisruptionBudget {key} counts no pods: no workload has the labels it selects"))
+                    .at("PodDisruptionBudget", key, "spec.selector", format!("{:?}", budget.spec.selector.match_labels))
+                    .fix(format!("kubectl edit poddisruptionbudget {}{}", key.name, in_namespace(key)))
+                    .verify(show(key))
+            })
+            .collect()
+    },
+};
+
 pub(super) const NONE: Rule = Rule {
     code: "ZRK004",
     title: "A zone has no budget",
@@ -223,7 +265,7 @@ pub(super) const NONE: Rule = Rule {
             .collect();
         let groups = context.zone_groups().flat_map(|group| context.rollouts_of(group));
         groups
-            .filter(|rollout| Context::holds(&context.given.budgets, &rollout.meta.namespace))
+            .filter(|rollout| context.holds(&context.given.budgets, &rollout.meta.namespace))
             .filter(|rollout| rollout.replicas() > 1 && !covered.contains(&rollout.meta.key()))
             .map(|rollout| {
                 let key = rollout.meta.key();

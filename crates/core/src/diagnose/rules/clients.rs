@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Map, Value};
+
 use super::routes::{edit, show, zone_values};
 use crate::diagnose::context::{Context, in_mesh, in_namespace, is_catch_all, listed};
 use crate::diagnose::finding::{Effect, Found, Severity};
+use crate::diagnose::outlook::shares;
 use crate::diagnose::rule::{Check, Rule};
 use crate::diagnose::version::Version;
-use crate::scene::{Key, Meta, Scene, ZONE_LABEL};
-use crate::traffic::service_of;
+use crate::scene::{Key, Meta, Scene, VirtualService, ZONE_LABEL};
+use crate::traffic::{Client, leads_to, pod_zone, service_of};
 
 /// Labels that istiod gives to every proxy and endpoint (`AugmentLabels`).
 const GIVEN: [&str; 6] = [
@@ -219,4 +222,74 @@ fn waypoint_of(scene: &Scene, service: &Key) -> Option<(&'static str, Key, Strin
 /// True if a waypoint stands before the Service behind this host.
 pub(crate) fn waypoint_of_host(scene: &Scene, host: &str) -> bool {
     service_of(host).is_some_and(|service| waypoint_of(scene, &service).is_some())
+}
+
+pub(super) const ZONE_WITHOUT_GATEWAY: Rule = Rule {
+    code: "ZRI049",
+    title: "A zone with pods has no gateway",
+    check: Check::Zones,
+    effect: Effect::WrongPlace,
+    meaning: "The pods of that zone get no requests from outside while the others live.",
+    cause: "Gateways prefer the pods of their own zone, as sidecars do; a zone without a gateway pod is \
+            nobody's own.",
+    fix: "Run gateway pods in each zone, or switch the preference off: localityLbSetting: {enabled: false}.",
+    verify: "kubectl get pods -n istio-system -o wide",
+    example: include_str!("../examples/ZRI049.diff"),
+    find: zone_without_gateway,
+};
+
+fn zone_without_gateway(context: &Context<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (key, virtual_service) in context.scene.routes.iter() {
+        let zones = gateway_zones(context, virtual_service);
+        let led =
+            context.outlooks.iter().filter(|outlook| leads_to(virtual_service, &outlook.host));
+        for outlook in led.filter(|_| !zones.is_empty()) {
+            let answering: BTreeSet<String> = zones
+                .iter()
+                .flat_map(|zone| {
+                    let gateway = Client::gateway(context.scene, zone);
+                    let clusters = context.mesh.clusters(&outlook.host, &gateway);
+                    shares(&clusters, &gateway, None).zones.into_keys()
+                })
+                .collect();
+            let idle: Vec<&String> =
+                outlook.zones.iter().filter(|zone| !answering.contains(*zone)).collect();
+            if !idle.is_empty() && !answering.is_empty() {
+                found.push(
+                    Found::new(Severity::Warning, format!("the pods of {} in {} get no requests from outside: the gateways of VirtualService {key} run in {} only", outlook.host, listed(&idle), listed(&zones)))
+                        .at("VirtualService", key, "spec.gateways", virtual_service.spec.gateways.join(", "))
+                        .fix("run gateway pods in each zone (topologySpreadConstraints over topology.kubernetes.io/zone)")
+                        .verify("kubectl get pods -A -l istio=ingressgateway -o wide"),
+                );
+            }
+        }
+    }
+    found
+}
+
+/// Zones in which the gateways of a VirtualService have pods.
+fn gateway_zones(context: &Context<'_>, virtual_service: &VirtualService) -> BTreeSet<String> {
+    let namespace = &virtual_service.meta.namespace;
+    let named = |name: &String| match name.split_once('/') {
+        Some((namespace, name)) => Key::new(namespace, name),
+        None => Key::new(namespace, name),
+    };
+    let gateways = virtual_service
+        .spec
+        .gateways
+        .iter()
+        .filter_map(|name| context.scene.gateways.get(&named(name)));
+    let selectors: Vec<&Map<String, Value>> =
+        gateways.filter_map(|gateway| gateway.spec["selector"].as_object()).collect();
+    let pods = context.scene.pods.iter().filter(|(_, pod)| {
+        let labels = &pod.meta.labels;
+        selectors.iter().any(|selector| {
+            !selector.is_empty()
+                && selector
+                    .iter()
+                    .all(|(label, value)| labels.get(label).map(String::as_str) == value.as_str())
+        })
+    });
+    pods.filter_map(|(_, pod)| pod_zone(context.scene, pod)).collect()
 }

@@ -7,7 +7,7 @@ use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::outlook::{ClientOutlook, Outlook};
 use crate::diagnose::rule::{Check, Rule};
 use crate::diagnose::version::Version;
-use crate::scene::{DestinationRule, LocalityLbSetting, TrafficPolicy};
+use crate::scene::{DestinationRule, LocalityLbSetting, OutlierDetection, TrafficPolicy};
 use crate::traffic::{Client, Cluster, Loss, merged_rule};
 
 /// A share under this is rounding.
@@ -133,16 +133,17 @@ pub(super) const NO_OUTLIER: Rule = Rule {
 fn no_outlier(context: &Context<'_>) -> Vec<Found> {
     let old = context.versions.istio.is_some_and(|istio| istio < Version::new(1, 25));
     let mut found: BTreeMap<_, Found> = BTreeMap::new();
+    // Where no zone is known, the setting still asks for what it cannot get.
     let unplaced = context.outlooks.iter().filter(|outlook| outlook.clients.is_empty());
-    let unplaced: Vec<Cluster<'_>> =
-        unplaced.map(|outlook| context.mesh.cluster(&outlook.host, "")).collect();
+    let unplaced =
+        unplaced.flat_map(|outlook| &outlook.elsewhere.clusters).map(|(cluster, _)| cluster);
     let leaves = |client: &ClientOutlook<'_>, cluster: &Cluster<'_>| {
         let zones = zones_of(cluster);
         let own = cluster.answers(&client.client, None).0.get(&client.zone).copied().unwrap_or(0.0);
         zones.len() > 1 && (!zones.contains(client.zone.as_str()) || own < 1.0 - NOTHING)
     };
     let placed = clusters(context).filter(|(_, client, cluster)| leaves(client, cluster));
-    for cluster in placed.map(|(_, _, cluster)| cluster).chain(&unplaced) {
+    for cluster in placed.map(|(_, _, cluster)| cluster).chain(unplaced) {
         let wanted = setting(&cluster.policy).is_some_and(|setting| setting.distribute.is_empty());
         let near = cluster.near && !old;
         if !wanted || near || cluster.policy.outlier_detection.is_some() {
@@ -219,7 +220,7 @@ fn ejection_limit(context: &Context<'_>) -> Vec<Found> {
     }
     for cluster in inert(context) {
         let has = |policy: &TrafficPolicy| policy.outlier_detection.is_some();
-        let Some((rule, path)) = source(context, &cluster, "outlierDetection", has) else {
+        let Some((rule, path)) = source(context, cluster, "outlierDetection", has) else {
             continue;
         };
         let outlier = cluster.policy.outlier_detection.clone().unwrap_or_default();
@@ -228,22 +229,23 @@ fn ejection_limit(context: &Context<'_>) -> Vec<Found> {
                 "outlierDetection in DestinationRule {} never ejects anything: {} % of {} pods is less than one",
                 rule.meta.key(), outlier.ejection_limit(), cluster.members.len()
             );
-            raise(rule, &path, Severity::Warning, title, outlier.max_ejection_percent)
+            raise(rule, &path, Severity::Error, title, outlier.max_ejection_percent)
         });
     }
     found.into_values().collect()
 }
 
 /// Clusters of one zone, or of none that is known, of which not even one pod may be ejected.
-fn inert<'c>(context: &'c Context<'_>) -> Vec<Cluster<'c>> {
+fn inert<'c>(context: &'c Context<'_>) -> Vec<&'c Cluster<'c>> {
     let always_one = context.versions.istio.is_some_and(|istio| istio < Version::new(1, 19));
-    let all = context.outlooks.iter().map(|outlook| context.mesh.cluster(&outlook.host, ""));
+    let clients = context
+        .outlooks
+        .iter()
+        .flat_map(|outlook| outlook.clients.iter().chain([&outlook.elsewhere]));
+    let all = clients.flat_map(|client| &client.clusters).map(|(cluster, _)| cluster);
     all.filter(|cluster| {
-        let limit = cluster
-            .policy
-            .outlier_detection
-            .as_ref()
-            .map_or(100, |outlier| outlier.ejection_limit());
+        let outlier = cluster.policy.outlier_detection.as_ref();
+        let limit = outlier.map_or(100, OutlierDetection::ejection_limit);
         let count = cluster.members.len();
         !always_one && count > 0 && zones_of(cluster).len() < 2 && count * limit as usize / 100 == 0
     })
@@ -371,4 +373,53 @@ fn add_subsets(
             }
         }
     }
+}
+
+pub(super) const IMPLICIT: Rule = Rule {
+    code: "ZRI026",
+    title: "outlierDetection alone keeps requests in their zone",
+    check: Check::Rules,
+    effect: Effect::WrongPlace,
+    meaning: "Clients use the pods of their own zone only, however few they are: one zone's pods are busy, \
+              another's idle.",
+    cause: "Locality load balancing is on by default, and outlierDetection is all it takes to start it.",
+    fix: "Give each zone pods for its clients, or switch it off: localityLbSetting: {enabled: false}.",
+    verify: "kubectl zone-rollout diagnose traffic",
+    example: include_str!("../examples/ZRI026.diff"),
+    find: implicit,
+};
+
+fn implicit(context: &Context<'_>) -> Vec<Found> {
+    let mut found: BTreeMap<_, Found> = BTreeMap::new();
+    for (_, _, cluster) in clusters(context) {
+        let written = cluster
+            .policy
+            .load_balancer
+            .as_ref()
+            .is_some_and(|balancer| balancer.locality_lb_setting.is_some());
+        let mut zones: BTreeMap<&str, usize> = BTreeMap::new();
+        for zone in cluster.members.iter().filter_map(|member| member.zone.as_deref()) {
+            *zones.entry(zone).or_default() += 1;
+        }
+        let (least, most) = (
+            zones.values().min().copied().unwrap_or(0),
+            zones.values().max().copied().unwrap_or(0),
+        );
+        if written || cluster.near || zones.len() < 2 || most < 2 * least {
+            continue;
+        }
+        let has = |policy: &TrafficPolicy| policy.outlier_detection.is_some();
+        let Some((rule, path)) = source(context, cluster, "outlierDetection", has) else {
+            continue;
+        };
+        let counts = listed(zones.iter().map(|(zone, pods)| format!("{pods} in {zone}")));
+        let key = rule.meta.key();
+        found.entry(key.clone()).or_insert_with(|| {
+            Found::new(Severity::Warning, format!("outlierDetection in DestinationRule {key} keeps the requests to {} in their zone, but its pods are uneven: {counts}", cluster.host))
+                .at("DestinationRule", &key, path, "set, without localityLbSetting")
+                .fix(format!("kubectl patch destinationrule {}{} --type=merge -p '{{\"spec\":{{\"trafficPolicy\":{{\"loadBalancer\":{{\"localityLbSetting\":{{\"enabled\":false}}}}}}}}}}'", key.name, in_namespace(&key)))
+                .verify(format!("kubectl zone-rollout diagnose traffic{}", in_namespace(&key)))
+        });
+    }
+    found.into_values().collect()
 }

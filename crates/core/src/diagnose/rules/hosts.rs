@@ -60,9 +60,12 @@ fn misses(context: &Context<'_>, host: &str, namespace: &str) -> Option<Option<K
         Some(parts) if parts.len() != 2 => Some(called(parts[0])),
         Some(parts) => {
             let key = Key::new(parts[1], parts[0]);
-            let missing =
-                services.get(&key).is_none() && Context::holds(&context.given.services, parts[1]);
-            missing.then(|| called(parts[0]))
+            if services.get(&key).is_some() {
+                return None;
+            }
+            let meant = called(parts[0]);
+            let missing = meant.is_some() || context.holds(&context.given.services, parts[1]);
+            missing.then_some(meant)
         }
         None => {
             // `name.namespace` and `name.namespace.svc` look like Services, and are none.

@@ -245,7 +245,7 @@ fn asked_services(usage: &Usage<'_>, matchers: &[Matcher]) -> BTreeSet<(String, 
 
 fn counts_nothing(context: &Context<'_>, usage: &Usage<'_>, service: &Key) -> Option<String> {
     if context.scene.services.get(service).is_none() {
-        return Context::holds(&context.given.services, &service.namespace).then(|| {
+        return context.holds(&context.given.services, &service.namespace).then(|| {
             format!("no Service {} exists in namespace {}", service.name, service.namespace)
         });
     }

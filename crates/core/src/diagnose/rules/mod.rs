@@ -3,6 +3,7 @@
 mod analysis;
 mod budgets;
 mod clients;
+mod controller;
 mod ejection;
 mod failover;
 mod hosts;
@@ -27,6 +28,7 @@ pub const RULES: &[&Rule] = &[
     &references::DESTINATION_MISSING,
     &references::OBJECT_MISSING,
     &references::SERVICES,
+    &controller::UNMANAGED_ROUTE,
     &steps::NO_GATE,
     &steps::STEPS_DIFFER,
     &steps::TEMPLATES_DIFFER,
@@ -36,6 +38,7 @@ pub const RULES: &[&Rule] = &[
     &weights::STRANGER,
     &references::ORPHANED_RULE,
     &references::INVALID_SPEC,
+    &controller::FROZEN,
     &subsets::SHARED_RULE,
     &subsets::MISSING_SUBSET,
     &routes::SHARED_ROUTE,
@@ -56,12 +59,14 @@ pub const RULES: &[&Rule] = &[
     &ejection::GATEWAY_COUNTER,
     &ejection::PANIC,
     &ejection::SLOW_CONNECT,
+    &failover::IMPLICIT,
     &failover::PINNED,
     &subsets::SAME_SUBSETS,
     &subsets::STALE_HASH,
     &subsets::SHADOWED,
     &subsets::BASE_TOO_YOUNG,
     &subsets::HASH_SHADOWED,
+    &controller::LATE_LABELS,
     &clients::UNKNOWN_LABEL,
     &clients::UNKNOWN_ZONE,
     &clients::NODE_WITHOUT_ZONE,
@@ -71,6 +76,7 @@ pub const RULES: &[&Rule] = &[
     &clients::WAYPOINT,
     &routes::HOST_TWICE,
     &routes::UNREACHABLE,
+    &clients::ZONE_WITHOUT_GATEWAY,
     &weights::DRIFT,
     &weights::IN_GIT,
     &weights::GUARD,
@@ -79,10 +85,12 @@ pub const RULES: &[&Rule] = &[
     &budgets::BLOCKS,
     &budgets::DEADLOCK,
     &budgets::NONE,
+    &budgets::EMPTY,
     &placement::MISMATCH,
     &placement::UNSCHEDULABLE,
     &placement::ONE_NODE,
     &placement::UNBOUND,
+    &controller::NO_ROOM,
     &metrics::LABEL,
     &metrics::NO_SERIES,
     &analysis::UNGUARDED,
@@ -90,4 +98,5 @@ pub const RULES: &[&Rule] = &[
     &analysis::ENDLESS,
     &analysis::TEMPLATE_MISSING,
     &metrics::ALERT,
+    &analysis::NO_VALUE,
 ];

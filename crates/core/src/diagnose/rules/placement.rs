@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::diagnose::context::{Context, in_namespace, listed};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::rule::{Check, Rule};
 use crate::group::ZONE_LABEL as OWN_LABEL;
-use crate::scene::{Key, Rollout, ZONE_LABEL, allowed_zones, labels_of, template_of};
+use crate::scene::{
+    Key, LabelSelector, Rollout, ZONE_LABEL, allowed_zones, labels_of, template_of,
+};
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
@@ -212,10 +215,7 @@ fn unmet(template: &Value, places: &Places) -> Option<(String, String)> {
     let terms = "/spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution";
     let labels = labels_of(template);
     for (index, term) in list(terms).iter().enumerate() {
-        let own = term.pointer("/labelSelector/matchLabels").and_then(Value::as_object);
-        let repels_itself = own.is_some_and(|own| {
-            own.iter().all(|(label, value)| labels.get(label).map(String::as_str) == value.as_str())
-        });
+        let repels_itself = repels(term, &labels);
         let domains = match term["topologyKey"].as_str() {
             Some(ZONE_LABEL) => Some(places.zones),
             Some(HOSTNAME) => places.nodes,
@@ -238,6 +238,21 @@ fn unmet(template: &Value, places: &Places) -> Option<(String, String)> {
         }
     }
     None
+}
+
+/// True if no two pods of the template may share a node.
+pub(super) fn repels_itself_by_node(template: &Value) -> bool {
+    let terms = template
+        .pointer("/spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution");
+    let labels = labels_of(template);
+    let mut terms = terms.and_then(Value::as_array).into_iter().flatten();
+    terms.any(|term| term["topologyKey"] == HOSTNAME && repels(term, &labels))
+}
+
+/// True if a term of anti-affinity selects pods with these labels.
+fn repels(term: &Value, labels: &BTreeMap<String, String>) -> bool {
+    let selector = term.get("labelSelector").map(LabelSelector::deserialize);
+    selector.is_some_and(|selector| selector.is_ok_and(|selector| selector.selects(labels)))
 }
 
 pub(super) const ONE_NODE: Rule = Rule {

@@ -153,7 +153,7 @@ fn object_missing(context: &Context<'_>) -> Vec<Found> {
             let Some(name) = name else { continue };
             let key = Key::new(namespace, name);
             if context.scene.services.get(&key).is_none()
-                && Context::holds(&context.given.services, namespace)
+                && context.holds(&context.given.services, namespace)
             {
                 found.push(lacks(
                     rollout,
@@ -166,7 +166,7 @@ fn object_missing(context: &Context<'_>) -> Vec<Found> {
         if let Some(rule) = rollout.destination_rule() {
             let key = Key::new(namespace, &rule.name);
             if context.scene.rules.get(&key).is_none()
-                && Context::holds(&context.given.rules, namespace)
+                && context.holds(&context.given.rules, namespace)
             {
                 found.push(lacks(
                     rollout,
@@ -179,7 +179,7 @@ fn object_missing(context: &Context<'_>) -> Vec<Found> {
         for reference in rollout.virtual_services() {
             let key = virtual_service_key(reference, namespace);
             if context.scene.routes.get(&key).is_none()
-                && Context::holds(&context.given.routes, &key.namespace)
+                && context.holds(&context.given.routes, &key.namespace)
             {
                 found.push(lacks(
                     rollout,
@@ -351,7 +351,7 @@ pub(super) const ORPHANED_RULE: Rule = Rule {
             .filter_map(|(key, rule)| Some((key, rule, rule.meta.annotations.get(MARK)?)));
         marked
             .filter(|(key, rule, name)| {
-                Context::holds(&context.given.rollouts, &key.namespace)
+                context.holds(&context.given.rollouts, &key.namespace)
                     && !context.writers(rule).iter().any(|rollout| rollout.meta.name == **name)
             })
             .map(|(key, _, name)| {

@@ -110,7 +110,7 @@ fn missing_subset(context: &Context<'_>) -> Vec<Found> {
 fn is_missing(context: &Context<'_>, host: &str, subset: &str) -> bool {
     let merged = merged_rule(context.scene, host);
     let namespace = service_of(host).map(|key| key.namespace).unwrap_or_default();
-    let known = !merged.rules().is_empty() || Context::holds(&context.given.rules, &namespace);
+    let known = !merged.rules().is_empty() || context.holds(&context.given.rules, &namespace);
     known && merged.subset(subset).is_none()
 }
 
@@ -472,7 +472,7 @@ fn hash_shadowed(context: &Context<'_>) -> Vec<Found> {
 
 pub(super) const STALE_HASH: Rule = Rule {
     code: "ZRI032",
-    title: "A subset selects a ReplicaSet without pods",
+    title: "A subset selects a ReplicaSet without available pods",
     check: Check::Rules,
     effect: Effect::RequestsFail,
     meaning: "What is sent to the subset is answered 503 (UH, no healthy upstream).",
@@ -508,7 +508,7 @@ fn stale_hash(context: &Context<'_>) -> Vec<Found> {
                     let name = &subset.subset.name;
                     let percent = if alone { 100.0 } else { to.weight.unwrap_or(0.0) };
                     found.push(
-                        Found::new(severity, format!("subset {name} of DestinationRule {rule} selects template hash {hash}, which has no pods, and route {} of VirtualService {key} sends {percent} % of its requests there", named(&route.name, index)))
+                        Found::new(severity, format!("subset {name} of DestinationRule {rule} selects template hash {hash}, which has no available pods, and route {} of VirtualService {key} sends {percent} % of its requests there", named(&route.name, index)))
                             .at("DestinationRule", &rule, format!("spec.subsets ({name}).labels.rollouts-pod-template-hash"), hash)
                             .at("VirtualService", key, format!("spec.http[{index}].route"), format!("{name}: {percent} %"))
                             .fix(format!("send route {} to the stable subset: kubectl edit virtualservice {}{}", named(&route.name, index), key.name, in_namespace(key)))
@@ -526,11 +526,12 @@ fn named(name: &str, index: usize) -> String {
 }
 
 fn has_no_pods(context: &Context<'_>, namespace: &str, hash: &str) -> bool {
-    let known = Context::holds(&context.given.replica_sets, namespace);
+    let known = context.holds(&context.given.replica_sets, namespace);
     let mut alive = context.given.replica_sets.iter().filter(|(key, replica_set)| {
         key.namespace == namespace
             && replica_set.hash() == hash
             && replica_set.spec.replicas.unwrap_or(1) > 0
+            && (replica_set.status.replicas.is_none() || replica_set.status.available_replicas > 0)
     });
     known && alive.next().is_none()
 }

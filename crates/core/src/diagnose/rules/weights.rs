@@ -1,11 +1,14 @@
 //! Weights in routes: who writes them, and what they are next to what the controller wants.
 
+use serde_json::Value;
+
 use super::routes::{edit, show};
 use crate::diagnose::context::{Claim, Context, in_namespace};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::rule::{Check, Rule};
+use crate::diagnose::version::Version;
 use crate::gitops;
-use crate::scene::Rollout;
+use crate::scene::{Key, Rollout};
 
 pub(super) const DRIFT: Rule = Rule {
     code: "ZRI050",
@@ -67,8 +70,7 @@ fn in_git(context: &Context<'_>) -> Vec<Found> {
     for rollout in context.rollouts() {
         for route in context.routes_of(rollout) {
             let key = &route.virtual_service;
-            let owner =
-                context.scene.routes.get(key).and_then(|object| gitops::owner(&object.meta));
+            let synced = synced_by(context, key);
             let initial = !is_reported(rollout) && route.canary_weight() > 0;
             if initial {
                 found.push(
@@ -77,10 +79,10 @@ fn in_git(context: &Context<'_>) -> Vec<Found> {
                         .fix(edit(key))
                         .verify(show(key)),
                 );
-            } else if let Some(owner) = owner.filter(|_| is_reported(rollout)) {
+            } else if let Some(mark) = synced {
                 found.push(
-                    Found::new(Severity::Info, format!("VirtualService {key} is kept in Git by {owner}: a sync in mid-canary may put back the weights of route {}", route.route.name))
-                        .at("VirtualService", key, "metadata", &owner.mark)
+                    Found::new(Severity::Warning, format!("VirtualService {key} is synced from Git ({mark}): a sync in mid-canary puts back the weights of route {}", route.route.name))
+                        .at("VirtualService", key, "metadata", &mark)
                         .fix("let the GitOps tool ignore the weights (Argo CD: ignoreDifferences with RespectIgnoreDifferences)")
                         .verify(show(key)),
                 );
@@ -88,6 +90,28 @@ fn in_git(context: &Context<'_>) -> Vec<Found> {
         }
     }
     found
+}
+
+/// What syncs a VirtualService from Git, unless it is told to leave VirtualServices alone.
+fn synced_by(context: &Context<'_>, key: &Key) -> Option<String> {
+    let here = |spec: &Value| {
+        let namespace = spec.pointer("/destination/namespace").and_then(Value::as_str);
+        namespace == Some(key.namespace.as_str())
+    };
+    let applications = context.scene.applications.iter();
+    let mut own: Vec<_> = applications.filter(|(_, application)| here(&application.spec)).collect();
+    let spares = |spec: &Value| {
+        let ignored = spec["ignoreDifferences"].as_array().into_iter().flatten();
+        ignored.into_iter().any(|entry| entry["kind"] == "VirtualService" || entry["kind"] == "*")
+    };
+    if own.iter().any(|(_, application)| spares(&application.spec)) {
+        return None;
+    }
+    let object = context.scene.routes.get(key)?;
+    let automated = |spec: &Value| spec.pointer("/syncPolicy/automated").is_some();
+    own.retain(|(_, application)| automated(&application.spec));
+    let by_application = own.first().map(|(name, _)| format!("Argo CD Application {name}"));
+    gitops::owner(&object.meta).map(|owner| owner.to_string()).or(by_application)
 }
 
 pub(super) const STRANGER: Rule = Rule {
@@ -117,7 +141,9 @@ fn stranger(context: &Context<'_>) -> Vec<Found> {
 fn foreign(context: &Context<'_>, claim: &Claim<'_>) -> Option<Found> {
     let routes = context.routes_of(claim.rollout);
     let route = routes.iter().find(|route| std::ptr::eq(route.route, claim.route))?;
-    let kept = claim.rollout.destination_rule().map(|rule| &rule.additional_subset_names);
+    let knows = context.versions.argo.is_none_or(|argo| argo >= Version::new(1, 9));
+    let own = claim.rollout.destination_rule().filter(|_| knows);
+    let kept = own.map(|rule| &rule.additional_subset_names);
     let (index, to) = route.route.destinations.iter().enumerate().find(|(index, to)| {
         let own = *index == route.stable || *index == route.canary;
         let named = kept.is_some_and(|kept| kept.contains(&to.destination.subset));
