@@ -137,13 +137,15 @@ fn of_list(mut item: Value, list: &Value) -> Value {
     item
 }
 
-/// Adds an object. Documents without a kind and a version are none of Kubernetes: values, settings.
+/// Adds an object. What has neither metadata nor both a kind and a version is none of Kubernetes:
+/// values, charts, lists of patches.
 fn add(value: Value, path: &Arc<str>, line: usize, documents: &mut Documents) {
     let has = |field: &str| value.get(field).is_some_and(Value::is_string);
     let origin = at(path, line);
-    match (value.is_object(), has("kind"), has("apiVersion")) {
-        (true, true, true) => documents.objects.push(Found { object: value, origin }),
+    match (value.is_object(), has("kind") && has("apiVersion"), value.get("metadata").is_some()) {
+        (true, true, _) => documents.objects.push(Found { object: value, origin }),
         (true, false, false) => {}
+        (false, _, _) if value.is_array() => {}
         _ => {
             let why =
                 if value.is_object() { "it lacks kind or apiVersion" } else { "it is no object" };

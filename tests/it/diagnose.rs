@@ -118,3 +118,15 @@ fn findings_page() {
         "write it anew: UPDATE_DOCS=1"
     );
 }
+
+/// A namespace with two Rollouts and nothing else: what is missing is told, once for each kind, with few
+/// requests.
+#[test]
+fn a_namespace_is_read_with_the_same_rules() {
+    let (bench, invocation) = zone_stub::cases()[0].set_up_now();
+    let mut command = program(bench.home());
+    command.arg("diagnose").args(&invocation.flags).env("PATH", "/usr/bin:/bin");
+    command.envs(invocation.environment.iter().map(|(name, value)| (name, value)));
+    insta::assert_snapshot!(shown(&mut command));
+    assert_eq!(bench.observed(Some(0)).requests, 16);
+}

@@ -74,6 +74,8 @@ pub struct Canary {
     pub canary_service: Option<String>,
     /// Service of the stable pods, if any.
     pub stable_service: Option<String>,
+    /// Two Services that take turns, instead of a stable and a canary one.
+    pub ping_pong: Option<Value>,
     /// Who steers the traffic; absent means by pod counts.
     pub traffic_routing: Option<TrafficRouting>,
     /// The stable ReplicaSet shrinks while the canary grows.

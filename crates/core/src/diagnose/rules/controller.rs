@@ -83,6 +83,70 @@ fn replica_sets<'a>(
     )
 }
 
+pub(super) const REFUSED: Rule = Rule {
+    code: "ZRA009",
+    title: "The controller will refuse a Rollout",
+    check: Check::Rollouts,
+    effect: Effect::Release,
+    meaning: "The Rollout becomes InvalidSpec: nothing moves.",
+    cause: "The controller checks the steps and options of a Rollout before anything else: weights from 0 to \
+            100, one strategy, and options that need traffic routing only together with it.",
+    fix: "Correct the field that is named.",
+    verify: "kubectl get rollout NAME",
+    example: include_str!("../examples/ZRA009.diff"),
+    find: |context| {
+        let all = context.scene.rollouts.iter().map(|(_, rollout)| rollout);
+        let refused = all.filter_map(|rollout| Some((rollout, refusal(rollout)?)));
+        refused
+            .map(|(rollout, (path, why))| {
+                let key = rollout.meta.key();
+                Found::new(
+                    Severity::Error,
+                    format!("the controller will refuse Rollout {key}: {why}"),
+                )
+                .at("Rollout", &key, path, &why)
+                .fix(format!("kubectl edit rollout {}{}", key.name, in_namespace(&key)))
+                .verify(format!(
+                    "kubectl get rollout {}{}",
+                    key.name,
+                    in_namespace(&key)
+                ))
+            })
+            .collect()
+    },
+};
+
+/// The first thing that the controller's validation (`ValidateRolloutSpec`) would not accept.
+fn refusal(rollout: &Rollout) -> Option<(String, String)> {
+    let strategy = &rollout.spec.strategy;
+    let canary = strategy.canary.as_ref()?;
+    let at = |path: &str, why: &str| Some((format!("spec.strategy.{path}"), why.to_owned()));
+    if strategy.blue_green.is_some() {
+        return at("blueGreen", "multiple strategies can not be listed");
+    }
+    let routed = canary.traffic_routing.is_some();
+    if canary.dynamic_stable_scale && !routed {
+        return at(
+            "canary.dynamicStableScale",
+            "dynamicStableScale can only be used with traffic routing",
+        );
+    }
+    let routing = canary.traffic_routing.as_ref();
+    let other_most = routing.is_some_and(|routing| routing.others.contains_key("maxTrafficWeight"));
+    canary.steps.iter().enumerate().find_map(|(index, step)| {
+        let why = match step {
+            Step::SetWeight(weight) if !other_most && *weight > 100 => {
+                format!("setWeight {weight} is not between 0 and 100")
+            }
+            Step::Other(StepKind::SetCanaryScale, _) if !routed => {
+                "setCanaryScale requires traffic routing".to_owned()
+            }
+            _ => return None,
+        };
+        at(&format!("canary.steps[{index}]"), &why)
+    })
+}
+
 pub(super) const UNMANAGED_ROUTE: Rule = Rule {
     code: "ZRA008",
     title: "A step sets a header or mirror route that is not managed",

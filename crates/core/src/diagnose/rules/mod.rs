@@ -29,6 +29,7 @@ pub const RULES: &[&Rule] = &[
     &references::OBJECT_MISSING,
     &references::SERVICES,
     &controller::UNMANAGED_ROUTE,
+    &controller::REFUSED,
     &steps::NO_GATE,
     &steps::STEPS_DIFFER,
     &steps::TEMPLATES_DIFFER,

@@ -12,9 +12,15 @@ use crate::traffic::{RouteGap, rollout_routes, virtual_service_key};
 const ROUTES: &str = "spec.strategy.canary.trafficRouting.istio.virtualService.routes";
 
 fn gaps<'a>(context: &Context<'a>) -> impl Iterator<Item = (&'a Rollout, RouteGap)> {
-    context
-        .rollouts()
-        .filter_map(|rollout| Some((rollout, rollout_routes(context.scene, rollout).err()?)))
+    context.rollouts().filter_map(|rollout| {
+        // Routes of other protocols are weighed as well, and are not understood here.
+        let http = rollout.virtual_services().iter().all(|reference| {
+            let key = virtual_service_key(reference, &rollout.meta.namespace);
+            let object = context.scene.routes.get(&key);
+            object.is_none_or(|object| object.spec.tls.is_empty() && object.spec.tcp.is_empty())
+        });
+        Some((rollout, rollout_routes(context.scene, rollout).err().filter(|_| http)?))
+    })
 }
 
 fn see(rollout: &Rollout) -> String {
@@ -226,7 +232,8 @@ fn services(context: &Context<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     let mut users: BTreeMap<Key, Vec<&Rollout>> = BTreeMap::new();
     for rollout in context.rollouts() {
-        let Some(canary) = rollout.spec.strategy.canary.as_ref() else { continue };
+        let canary = rollout.spec.strategy.canary.as_ref();
+        let Some(canary) = canary.filter(|canary| canary.ping_pong.is_none()) else { continue };
         let both = [&canary.canary_service, &canary.stable_service];
         let missing = both.iter().any(|name| name.is_none());
         if rollout.istio().is_some() && rollout.destination_rule().is_none() && missing {
