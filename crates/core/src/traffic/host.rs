@@ -7,7 +7,7 @@ const CLUSTER_DOMAIN: &str = ".svc.cluster.local";
 /// Resolves a host that is written in an object of `namespace`.
 ///
 /// Mirrors `ResolveShortnameToFQDN` (istio `pkg/config/host`): only a name without a dot is short.
-pub(super) fn fully_qualified(host: &str, namespace: &str) -> String {
+pub(crate) fn fully_qualified(host: &str, namespace: &str) -> String {
     if host.contains('.') || host == "*" {
         host.to_owned()
     } else {
@@ -16,7 +16,7 @@ pub(super) fn fully_qualified(host: &str, namespace: &str) -> String {
 }
 
 /// The Service behind a fully qualified host of this cluster.
-pub(super) fn service_of(host: &str) -> Option<Key> {
+pub(crate) fn service_of(host: &str) -> Option<Key> {
     let (name, namespace) = host.strip_suffix(CLUSTER_DOMAIN)?.split_once('.')?;
     Some(Key::new(namespace, name))
 }
