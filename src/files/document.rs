@@ -198,7 +198,8 @@ mod tests {
     #[test]
     fn json_is_read_as_well() {
         let text = "{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [\n{\"apiVersion\": \"v1\", \
-                    \"kind\": \"A\", \"metadata\": {\"name\": \"a\"}}]}\n{\"apiVersion\": \"v1\",\n\"kind\": \"B\"}\n{";
+                    \"kind\": \"A\", \"metadata\": \
+                        {\"name\": \"a\"}}]}\n{\"apiVersion\": \"v1\",\n\"kind\": \"B\"}\n{";
         let told = told(text);
         assert_eq!(told[..2], ["1 A a", "3 B null"]);
         assert!(told[2].starts_with("5 ! "), "{told:?}");

@@ -167,7 +167,8 @@ pub fn page(rules: &[&Rule]) -> String {
     for rule in rules {
         let _infallible = write!(
             text,
-            "\n## {}\n\n**{}.** {}\n\n*Cause.* {}\n\n*Fix.* {}\n\n*Verify.* `{}`\n\n```diff\n{}```\n",
+            "\n## {}\n\n**{}.** {}\n\n*Cause.* {}\n\n*Fix.* {}\n\n*Verify.* \
+                `{}`\n\n```diff\n{}```\n",
             rule.code, rule.title, rule.meaning, rule.cause, rule.fix, rule.verify, rule.example
         );
     }

@@ -13,7 +13,8 @@ use zone_rollout_core::time::Moment;
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
 
 fn cases() -> Vec<PathBuf> {
-    let entries = fs::read_dir(FOLDER).unwrap().map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(FOLDER).expect("the folder is there");
+    let entries = entries.map(|entry| entry.expect("an entry can be read").path());
     let mut cases: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
     cases.sort();
     cases
@@ -21,16 +22,16 @@ fn cases() -> Vec<PathBuf> {
 
 /// The lines of one side of a case.
 fn side(case: &Path, mark: char) -> String {
-    let text = fs::read_to_string(case.join("objects.diff")).unwrap();
+    let text = fs::read_to_string(case.join("objects.diff")).expect("a case has objects");
     let lines = text.lines().filter(|line| line.starts_with([' ', mark]));
-    lines.map(|line| format!("{}\n", &line[1..])).collect()
+    lines.flat_map(|line| [&line[1..], "\n"]).collect()
 }
 
 fn found(objects: &str) -> Vec<Finding> {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("objects.yaml");
-    fs::write(&path, objects).unwrap();
-    let documents = files::read(&[path.display().to_string()], false).unwrap();
+    fs::write(&path, objects).expect("there is room");
+    let documents = files::read(&[path.display().to_string()], false).expect("the file is there");
     let now = Moment { wall: Timestamp::UNIX_EPOCH, mono: std::time::Duration::ZERO };
     let (scene, unreadable) = documents.into_scene("default", now);
     assert_eq!(unreadable, []);

@@ -18,8 +18,9 @@ fn diagnose(arguments: &[&str]) -> assert_cmd::Command {
 }
 
 fn output(arguments: &[&str]) -> (i32, String) {
-    let output = diagnose(arguments).output().unwrap();
-    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+    let output = diagnose(arguments).output().expect("the program runs");
+    let text = String::from_utf8(output.stdout).expect("output is UTF-8");
+    (output.status.code().expect("no signal"), text)
 }
 
 /// Three Rollouts, one DestinationRule, distribute and failover, as guides show it.
@@ -60,7 +61,8 @@ fn standard_input_is_read_and_what_is_broken_is_told_with_its_line() {
 
 fn schema(name: &str) -> Value {
     let path = Path::new(ROOT).join("docs/schemas").join(name);
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    let text = fs::read_to_string(path).expect("the schema is there");
+    serde_json::from_str(&text).expect("it is JSON")
 }
 
 #[test]

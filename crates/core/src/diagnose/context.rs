@@ -72,9 +72,12 @@ impl<'a> Context<'a> {
                 let key = virtual_service_key(reference, &rollout.meta.namespace);
                 let Some(virtual_service) = self.scene.routes.get(&key) else { continue };
                 let http = &virtual_service.spec.http;
-                let claimed = |route: &HttpRoute| match reference.routes.is_empty() {
-                    true => http.len() == 1,
-                    false => reference.routes.contains(&route.name),
+                let claimed = |route: &HttpRoute| {
+                    if reference.routes.is_empty() {
+                        http.len() == 1
+                    } else {
+                        reference.routes.contains(&route.name)
+                    }
                 };
                 let mut seen = BTreeSet::new();
                 for (index, route) in http.iter().enumerate().filter(|(_, route)| claimed(route)) {

@@ -3,6 +3,7 @@
 //! the same get the same verdict however they are written.
 
 mod checklist;
+mod command;
 mod context;
 mod finding;
 mod matrix;

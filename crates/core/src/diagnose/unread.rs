@@ -10,10 +10,12 @@ pub const UNREADABLE: Rule = Rule {
     title: "A document cannot be read",
     check: Check::Files,
     effect: Effect::Blind,
-    meaning: "Nothing in it is checked, and what is said about the other objects may lack something.",
-    cause: "It is no YAML or JSON, has no kind or name, or a field has another type than the schema says.",
-    fix: "Correct it at the line that is named. Templates have to be rendered first (helm template, \
-          kustomize build).",
+    meaning: "Nothing in it is checked, and what is said about the other objects may lack \
+              something.",
+    cause: "It is no YAML or JSON, has no kind or name, or a field has another type than the \
+            schema says.",
+    fix: "Correct it at the line that is named. Templates have to be rendered first (helm \
+          template, kustomize build).",
     verify: "kubectl apply --dry-run=server -f FILE",
     example: include_str!("examples/ZRF001.diff"),
     find: |_| Vec::new(),

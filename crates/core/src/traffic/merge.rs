@@ -1,7 +1,7 @@
 //! All DestinationRules of one host as istiod merges them.
 
 use crate::scene::{DestinationRule, Scene, Subset, TrafficPolicy};
-use crate::traffic::host::{fully_qualified, service_of};
+use crate::traffic::host::{is_host, service_of};
 
 /// Namespace whose DestinationRules count for the whole mesh, unless the mesh says otherwise.
 const ROOT_NAMESPACE: &str = "istio-system";
@@ -65,7 +65,7 @@ fn rules_for<'a>(scene: &'a Scene, host: &str) -> Vec<&'a DestinationRule> {
 fn closeness(pattern: &str, namespace: &str, host: &str) -> Option<usize> {
     match pattern.strip_prefix('*') {
         Some(end) => host.ends_with(end).then_some(end.len()),
-        None => (fully_qualified(pattern, namespace) == host).then_some(usize::MAX),
+        None => is_host(pattern, namespace, host).then_some(usize::MAX),
     }
 }
 
@@ -87,15 +87,15 @@ impl<'a> MergedRule<'a> {
         let own = subset.and_then(|subset| subset.traffic_policy.as_ref());
         // A part that is only given for a port counts as given: which port is called is not asked.
         let ports = |policy: &'a TrafficPolicy| policy.port_level_settings.iter();
-        let parts: Vec<&TrafficPolicy> = [own, top]
+        let all: Vec<&TrafficPolicy> = [own, top]
             .into_iter()
             .flatten()
             .flat_map(|policy| [policy].into_iter().chain(ports(policy)))
             .collect();
         TrafficPolicy {
-            load_balancer: parts.iter().find_map(|policy| policy.load_balancer.clone()),
-            outlier_detection: parts.iter().find_map(|policy| policy.outlier_detection.clone()),
-            connection_pool: parts.iter().find_map(|policy| policy.connection_pool.clone()),
+            load_balancer: all.iter().find_map(|policy| policy.load_balancer.clone()),
+            outlier_detection: all.iter().find_map(|policy| policy.outlier_detection.clone()),
+            connection_pool: all.iter().find_map(|policy| policy.connection_pool.clone()),
             port_level_settings: Vec::new(),
         }
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::client::{Client, Proxy};
 use super::flow::Loss;
-use super::host::{fully_qualified, service_of};
+use super::host::{fully_qualified, is_host, service_of};
 use super::locality::{self, Health, Labels};
 use super::merge::merged_rule;
 use crate::group::topology_of;
-use crate::scene::{Key, Pod, Scene, Subset, TrafficPolicy, VirtualService};
+use crate::scene::{Key, Pod, Scene, Service, Subset, TrafficPolicy, VirtualService};
 
 /// A Ready pod with the labels that istiod sees on it.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl<'a> Mesh<'a> {
             exists,
             members,
             policy: merged.policy(defined),
-            near: service.is_some_and(|service| service.prefers_near()),
+            near: service.is_some_and(Service::prefers_near),
         }
     }
 
@@ -126,7 +126,7 @@ impl<'a> Mesh<'a> {
                     && leads_to(virtual_service, host);
             }
             let in_mesh = spec.gateways.is_empty() || spec.gateways.iter().any(of_mesh);
-            in_mesh && spec.hosts.iter().any(|name| fully_qualified(name, namespace) == host)
+            in_mesh && spec.hosts.iter().any(|name| is_host(name, namespace, host))
         };
         self.scene
             .routes
@@ -143,7 +143,7 @@ impl<'a> Mesh<'a> {
 pub(crate) fn leads_to(virtual_service: &VirtualService, host: &str) -> bool {
     let namespace = &virtual_service.meta.namespace;
     let mut destinations = virtual_service.spec.http.iter().flat_map(|route| &route.destinations);
-    destinations.any(|to| fully_qualified(&to.destination.host, namespace) == host)
+    destinations.any(|to| is_host(&to.destination.host, namespace, host))
 }
 
 impl Cluster<'_> {

@@ -1,7 +1,10 @@
 //! Analysis templates: what makes them refuse, fail, or abort without a reason.
 
+use serde_json::json;
+
 use std::collections::BTreeMap;
 
+use crate::diagnose::command;
 use crate::diagnose::context::{Context, first_weight, in_namespace, listed};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::rule::{Check, Rule};
@@ -22,8 +25,8 @@ pub(super) const TEMPLATE_MISSING: Rule = Rule {
     check: Check::Analysis,
     effect: Effect::Release,
     meaning: "The Rollout becomes InvalidSpec: nothing moves.",
-    cause: "The controller checks that the templates a Rollout names are there; without clusterScope it looks \
-            in the Rollout's namespace.",
+    cause: "The controller checks that the templates a Rollout names are there; without \
+            clusterScope it looks in the Rollout's namespace.",
     fix: "Create the template, or set clusterScope for one of the cluster.",
     verify: "kubectl get analysistemplates",
     example: include_str!("../examples/ZRM006.diff"),
@@ -63,8 +66,8 @@ pub(super) const NO_VALUE: Rule = Rule {
     check: Check::Analysis,
     effect: Effect::Release,
     meaning: "The analysis cannot start: the Rollout is refused or aborted.",
-    cause: "The template declares an argument without a default, and the Rollout gives it no value (args.x was \
-            not resolved).",
+    cause: "The template declares an argument without a default, and the Rollout gives it no \
+            value (args.x was not resolved).",
     fix: "Give the argument a value in the Rollout, or a default in the template.",
     verify: "kubectl get rollout NAME",
     example: include_str!("../examples/ZRM008.diff"),
@@ -114,8 +117,8 @@ pub(super) const ENDLESS: Rule = Rule {
     check: Check::Analysis,
     effect: Effect::Release,
     meaning: "The Rollout becomes InvalidSpec: nothing moves.",
-    cause: "A metric with an interval and no count is measured without end, which the controller accepts only \
-            beside the steps (runs indefinitely. Invalid value for count).",
+    cause: "A metric with an interval and no count is measured without end, which the controller \
+            accepts only beside the steps (runs indefinitely. Invalid value for count).",
     fix: "Give the metric a count, or use the template in strategy.canary.analysis.",
     verify: "kubectl get rollout NAME",
     example: include_str!("../examples/ZRM005.diff"),
@@ -135,18 +138,39 @@ fn endless(context: &Context<'_>) -> Vec<Found> {
         .map(|((template, rollout), uses)| {
             let first = &uses[0];
             let metrics = first.template.map(|template| template.spec.metrics.iter().enumerate());
-            let (index, metric) = metrics.into_iter().flatten().find(|(_, metric)| is_endless(metric)).map_or((0, ""), |(index, metric)| (index, metric.name.as_str()));
+            let (index, metric) = metrics
+                .into_iter()
+                .flatten()
+                .find(|(_, metric)| is_endless(metric))
+                .map_or((0, ""), |(index, metric)| (index, metric.name.as_str()));
             let steps = listed(uses.iter().filter_map(|usage| match usage.when {
                 When::Step(index) => Some(index),
                 When::Beside(_) => None,
             }));
-            let mut found = Found::new(Severity::Error, format!("{} {template} is a step of Rollout {rollout} (step {steps}), but its metric {metric} has an interval and no count: the Rollout becomes InvalidSpec", first.kind()))
-                .at(first.kind(), &template, format!("spec.metrics[{index}].count"), "missing");
+            let mut found = Found::new(
+                Severity::Error,
+                format!(
+                    "{} {template} is a step of Rollout {rollout} (step {steps}), but its metric \
+                     {metric} has an interval and no count: the Rollout becomes InvalidSpec",
+                    first.kind()
+                ),
+            )
+            .at(
+                first.kind(),
+                &template,
+                format!("spec.metrics[{index}].count"),
+                "missing",
+            );
             for usage in &uses {
                 found = found.at("Rollout", &rollout, usage.path(), &template.name);
             }
             found
-                .fix(format!("kubectl patch {} {}{} --type=json -p '[{{\"op\":\"add\",\"path\":\"/spec/metrics/{index}/count\",\"value\":5}}]'", first.kind().to_ascii_lowercase(), template.name, in_namespace(&template)))
+                .fix(command::add(
+                    first.kind(),
+                    &template,
+                    &format!("spec.metrics[{index}].count"),
+                    &json!(5),
+                ))
                 .verify(format!("kubectl get rollout {}{}", rollout.name, in_namespace(&rollout)))
         })
         .collect()
@@ -158,11 +182,11 @@ pub(super) const UNGUARDED: Rule = Rule {
     check: Check::Analysis,
     effect: Effect::Release,
     meaning: "A quiet minute aborts the Rollout, though nothing is wrong with the new version.",
-    cause: "An empty result makes result[0] an evaluation error, and five in a row (ten seconds apart) end the \
-            analysis. 0/0 is NaN, which fulfils no comparison: without a failureLimit the first one is a \
-            failure.",
-    fix: "successCondition: len(result) > 0 && !isNaN(result[0]) && …, the opposite as failureCondition, and \
-          an inconclusiveLimit: no data then pauses instead of aborting.",
+    cause: "An empty result makes result[0] an evaluation error, and five in a row (ten seconds \
+            apart) end the analysis. 0/0 is NaN, which fulfils no comparison: without a \
+            failureLimit the first one is a failure.",
+    fix: "successCondition: len(result) > 0 && !isNaN(result[0]) && …, the opposite as \
+          failureCondition, and an inconclusiveLimit: no data then pauses instead of aborting.",
     verify: "kubectl get analysisruns",
     example: include_str!("../examples/ZRM003.diff"),
     find: unguarded,
@@ -217,10 +241,20 @@ fn unguarded(context: &Context<'_>) -> Vec<Found> {
                 .or(metric.failure_condition.as_deref())
                 .unwrap_or_default();
             found.push(
-                Found::new(Severity::Warning, format!("metric {} of {kind} {key} does not provide for {what}{limit}: a minute without requests aborts the Rollout", metric.name))
-                    .at(kind, key, format!("spec.metrics[{index}].successCondition"), condition)
-                    .fix(format!("successCondition: \"len(result) > 0 && !isNaN(result[0]) && …\": {}", edit(kind, key)))
-                    .verify(runs(key)),
+                Found::new(
+                    Severity::Warning,
+                    format!(
+                        "metric {} of {kind} {key} does not provide for {what}{limit}: a minute \
+                         without requests aborts the Rollout",
+                        metric.name
+                    ),
+                )
+                .at(kind, key, format!("spec.metrics[{index}].successCondition"), condition)
+                .fix(format!(
+                    "successCondition: \"len(result) > 0 && !isNaN(result[0]) && …\": {}",
+                    edit(kind, key)
+                ))
+                .verify(runs(key)),
             );
         }
     }
@@ -233,8 +267,8 @@ pub(super) const TOO_EARLY: Rule = Rule {
     check: Check::Analysis,
     effect: Effect::Release,
     meaning: "It measures nothing, and aborts the Rollout while it waits at its gate.",
-    cause: "Background analysis starts at startingStep (0-based, default 0) and goes on while a pause is held; \
-            before the first weight there are no requests to the canary.",
+    cause: "Background analysis starts at startingStep (0-based, default 0) and goes on while a \
+            pause is held; before the first weight there are no requests to the canary.",
     fix: "startingStep: the step after the first setWeight.",
     verify: "kubectl get analysisruns",
     example: include_str!("../examples/ZRM004.diff"),
@@ -263,10 +297,21 @@ fn too_early(context: &Context<'_>) -> Vec<Found> {
             "as its first weight is set"
         };
         found.push(
-            Found::new(severity, format!("Rollout {key} starts to measure {} at step {start}, {why}", usage.reference.template_name))
-                .at("Rollout", &key, "spec.strategy.canary.analysis.startingStep", start)
-                .fix(format!("kubectl patch rollout {}{} --type=merge -p '{{\"spec\":{{\"strategy\":{{\"canary\":{{\"analysis\":{{\"startingStep\":{}}}}}}}}}}}'", key.name, in_namespace(&key), first + 1))
-                .verify(runs(&key)),
+            Found::new(
+                severity,
+                format!(
+                    "Rollout {key} starts to measure {} at step {start}, {why}",
+                    usage.reference.template_name
+                ),
+            )
+            .at("Rollout", &key, "spec.strategy.canary.analysis.startingStep", start)
+            .fix(command::set(
+                "Rollout",
+                &key,
+                "spec.strategy.canary.analysis.startingStep",
+                json!(first + 1),
+            ))
+            .verify(runs(&key)),
         );
     }
     found

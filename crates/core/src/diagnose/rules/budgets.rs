@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::diagnose::command;
 use crate::diagnose::context::{Context, in_namespace, listed};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::rule::{Check, Rule};
@@ -106,7 +107,8 @@ pub(super) const SPANS: Rule = Rule {
     title: "A budget counts the pods of several zones",
     check: Check::Budgets,
     effect: Effect::Pods,
-    meaning: "A disruption in one zone uses up what another may lose: a node there cannot be drained meanwhile.",
+    meaning: "A disruption in one zone uses up what another may lose: a node there cannot be \
+              drained meanwhile.",
     cause: "The selector leaves the zone out, so pods of several zones' Rollouts count together.",
     fix: "If that is not meant, give each zone a budget of its own.",
     verify: "kubectl get poddisruptionbudgets",
@@ -154,14 +156,28 @@ pub(super) const BLOCKS: Rule = Rule {
     find: |context| {
         counted(context)
             .iter()
-            .filter(|counted| counted.total > 0 && counted.needed().is_some_and(|needed| needed >= counted.total))
+            .filter(|counted| {
+                counted.total > 0 && counted.needed().is_some_and(|needed| needed >= counted.total)
+            })
             .map(|counted| {
                 let (path, value) = counted.written();
                 let severity = if counted.total > 1 { Severity::Error } else { Severity::Warning };
-                Found::new(severity, format!("PodDisruptionBudget {} needs all of its {} pods: no node with one of them can be drained", counted.key, counted.total))
-                    .at("PodDisruptionBudget", counted.key, path, value)
-                    .fix(format!("kubectl patch poddisruptionbudget {}{} --type=merge -p '{{\"spec\":{{\"minAvailable\":null,\"maxUnavailable\":1}}}}'", counted.key.name, in_namespace(counted.key)))
-                    .verify(show(counted.key))
+                Found::new(
+                    severity,
+                    format!(
+                        "PodDisruptionBudget {} needs all of its {} pods: no node with one of \
+                         them can be drained",
+                        counted.key, counted.total
+                    ),
+                )
+                .at("PodDisruptionBudget", counted.key, path, value)
+                .fix(command::set(
+                    "PodDisruptionBudget",
+                    counted.key,
+                    "spec",
+                    json!({"minAvailable": null, "maxUnavailable": 1}),
+                ))
+                .verify(show(counted.key))
             })
             .collect()
     },
@@ -173,8 +189,8 @@ pub(super) const DEADLOCK: Rule = Rule {
     check: Check::Budgets,
     effect: Effect::Pods,
     meaning: "Draining the zone's nodes stops half-way and never ends.",
-    cause: "The pods are bound to their zone, so evicted ones stay Pending while its nodes are cordoned; the \
-            budget, which counts several zones, then refuses the rest.",
+    cause: "The pods are bound to their zone, so evicted ones stay Pending while its nodes are \
+            cordoned; the budget, which counts several zones, then refuses the rest.",
     fix: "minAvailable of at most all pods without those of the largest zone.",
     verify: "kubectl drain NODE --dry-run=server",
     example: include_str!("../examples/ZRK003.diff"),
@@ -194,11 +210,27 @@ fn deadlock(context: &Context<'_>) -> Vec<Found> {
             let (path, value) = counted.written();
             let (key, total) = (counted.key, counted.total);
             found.push(
-                Found::new(Severity::Warning, format!("PodDisruptionBudget {key} needs {needed} of {total} pods, but {pods} of them are bound to zone {zone}: that zone cannot be drained"))
-                    .at("PodDisruptionBudget", key, path, value)
-                    .at("Rollout", &counted.rollouts[0].meta.key(), "spec.replicas", counted.rollouts[0].replicas())
-                    .fix(format!("kubectl patch poddisruptionbudget {}{} --type=merge -p '{{\"spec\":{{\"minAvailable\":null,\"maxUnavailable\":{pods}}}}}'", key.name, in_namespace(key)))
-                    .verify(show(key)),
+                Found::new(
+                    Severity::Warning,
+                    format!(
+                        "PodDisruptionBudget {key} needs {needed} of {total} pods, but {pods} of \
+                         them are bound to zone {zone}: that zone cannot be drained"
+                    ),
+                )
+                .at("PodDisruptionBudget", key, path, value)
+                .at(
+                    "Rollout",
+                    &counted.rollouts[0].meta.key(),
+                    "spec.replicas",
+                    counted.rollouts[0].replicas(),
+                )
+                .fix(command::set(
+                    "PodDisruptionBudget",
+                    key,
+                    "spec",
+                    json!({"minAvailable": null, "maxUnavailable": pods}),
+                ))
+                .verify(show(key)),
             );
         }
     }
@@ -238,10 +270,21 @@ pub(super) const EMPTY: Rule = Rule {
             .filter(|(key, budget)| of_rollouts(key) && !selects_any(key, budget));
         empty
             .map(|(key, budget)| {
-                Found::new(Severity::Warning, format!("PodDisruptionBudget {key} counts no pods: no workload has the labels it selects"))
-                    .at("PodDisruptionBudget", key, "spec.selector", format!("{:?}", budget.spec.selector.match_labels))
-                    .fix(format!("kubectl edit poddisruptionbudget {}{}", key.name, in_namespace(key)))
-                    .verify(show(key))
+                Found::new(
+                    Severity::Warning,
+                    format!(
+                        "PodDisruptionBudget {key} counts no pods: no workload has the labels it \
+                         selects"
+                    ),
+                )
+                .at(
+                    "PodDisruptionBudget",
+                    key,
+                    "spec.selector",
+                    format!("{:?}", budget.spec.selector.match_labels),
+                )
+                .fix(format!("kubectl edit poddisruptionbudget {}{}", key.name, in_namespace(key)))
+                .verify(show(key))
             })
             .collect()
     },
@@ -254,7 +297,8 @@ pub(super) const NONE: Rule = Rule {
     effect: Effect::Pods,
     meaning: "A drain may evict all pods of the zone at once.",
     cause: "No PodDisruptionBudget selects its pods.",
-    fix: "Create one for each zone. It governs evictions only, neither updates nor reclaimed nodes.",
+    fix: "Create one for each zone. It governs evictions only, neither updates nor reclaimed \
+          nodes.",
     verify: "kubectl get poddisruptionbudgets",
     example: include_str!("../examples/ZRK004.diff"),
     find: |context| {
@@ -269,11 +313,28 @@ pub(super) const NONE: Rule = Rule {
             .filter(|rollout| rollout.replicas() > 1 && !covered.contains(&rollout.meta.key()))
             .map(|rollout| {
                 let key = rollout.meta.key();
-                let labels = rollout.spec.selector.match_labels.iter().map(|(label, value)| format!("{label}={value}")).collect::<Vec<_>>().join(",");
-                Found::new(Severity::Warning, format!("no PodDisruptionBudget counts the pods of Rollout {key}: a drain may evict all of them at once"))
-                    .at("Rollout", &key, "spec.template.metadata.labels", &labels)
-                    .fix(format!("kubectl create poddisruptionbudget {}{} --selector={labels} --min-available=1", key.name, in_namespace(&key)))
-                    .verify(format!("kubectl get poddisruptionbudgets{}", in_namespace(&key)))
+                let labels = rollout
+                    .spec
+                    .selector
+                    .match_labels
+                    .iter()
+                    .map(|(label, value)| format!("{label}={value}"))
+                    .collect::<Vec<_>>()
+                    .join(",");
+                Found::new(
+                    Severity::Warning,
+                    format!(
+                        "no PodDisruptionBudget counts the pods of Rollout {key}: a drain may \
+                         evict all of them at once"
+                    ),
+                )
+                .at("Rollout", &key, "spec.template.metadata.labels", &labels)
+                .fix(format!(
+                    "kubectl create poddisruptionbudget {}{} --selector={labels} --min-available=1",
+                    key.name,
+                    in_namespace(&key)
+                ))
+                .verify(format!("kubectl get poddisruptionbudgets{}", in_namespace(&key)))
             })
             .collect()
     },

@@ -28,10 +28,11 @@ pub(super) const UNKNOWN_LABEL: Rule = Rule {
     title: "A route matches by a topology label that does not exist",
     check: Check::Routes,
     effect: Effect::WrongPlace,
-    meaning: "The route is taken by nobody; its zone's clients use another, or reach all pods past the \
-              weights.",
-    cause: "istiod gives proxies topology.kubernetes.io/region, …/zone and topology.istio.io/subzone from \
-            their node. topology.istio.io/zone does not exist, and failure-domain.* is not copied.",
+    meaning: "The route is taken by nobody; its zone's clients use another, or reach all pods \
+              past the weights.",
+    cause: "istiod gives proxies topology.kubernetes.io/region, …/zone and \
+            topology.istio.io/subzone from their node. topology.istio.io/zone does not exist, and \
+            failure-domain.* is not copied.",
     fix: "Match by topology.kubernetes.io/zone.",
     verify: "istioctl proxy-config bootstrap POD -o json | grep topology",
     example: include_str!("../examples/ZRI040.diff"),
@@ -51,10 +52,17 @@ fn unknown_label(context: &Context<'_>) -> Vec<Found> {
             for label in labels {
                 if topology(label) && !GIVEN.contains(&label.as_str()) && !carried.contains(label) {
                     found.push(
-                        Found::new(Severity::Error, format!("route {} of VirtualService {key} matches by source label {label}, which no proxy has", route.name))
-                            .at("VirtualService", key, format!("spec.http[{index}].match"), label)
-                            .fix(format!("match by {ZONE_LABEL}: {}", edit(key)))
-                            .verify(show(key)),
+                        Found::new(
+                            Severity::Error,
+                            format!(
+                                "route {} of VirtualService {key} matches by source label \
+                                 {label}, which no proxy has",
+                                route.name
+                            ),
+                        )
+                        .at("VirtualService", key, format!("spec.http[{index}].match"), label)
+                        .fix(format!("match by {ZONE_LABEL}: {}", edit(key)))
+                        .verify(show(key)),
                     );
                 }
             }
@@ -85,10 +93,23 @@ fn unknown_zone(context: &Context<'_>) -> Vec<Found> {
                 route.matches.iter().filter_map(|entry| entry.source_labels.get(ZONE_LABEL));
             for zone in wanted.filter(|zone| !zones.contains(zone.as_str())) {
                 found.push(
-                    Found::new(Severity::Error, format!("route {} of VirtualService {key} matches zone {zone}, in which there is no node; there is {}", route.name, listed(&zones)))
-                        .at("VirtualService", key, format!("spec.http[{index}].match"), format!("{ZONE_LABEL}: {zone}"))
-                        .fix(edit(key))
-                        .verify("kubectl get nodes -L topology.kubernetes.io/zone"),
+                    Found::new(
+                        Severity::Error,
+                        format!(
+                            "route {} of VirtualService {key} matches zone {zone}, in which there \
+                             is no node; there is {}",
+                            route.name,
+                            listed(&zones)
+                        ),
+                    )
+                    .at(
+                        "VirtualService",
+                        key,
+                        format!("spec.http[{index}].match"),
+                        format!("{ZONE_LABEL}: {zone}"),
+                    )
+                    .fix(edit(key))
+                    .verify("kubectl get nodes -L topology.kubernetes.io/zone"),
                 );
             }
         }
@@ -97,10 +118,17 @@ fn unknown_zone(context: &Context<'_>) -> Vec<Found> {
         let covered = virtual_service.spec.http.iter().any(is_catch_all);
         if !routed.is_empty() && routed.is_subset(&zones) && !rest.is_empty() && covered {
             found.push(
-                Found::new(Severity::Info, format!("clients in {} have no route of their own in VirtualService {key} and use the one without match", listed(&rest)))
-                    .at("VirtualService", key, "spec.http", listed(&routed))
-                    .fix(edit(key))
-                    .verify("kubectl get nodes -L topology.kubernetes.io/zone"),
+                Found::new(
+                    Severity::Info,
+                    format!(
+                        "clients in {} have no route of their own in VirtualService {key} and use \
+                         the one without match",
+                        listed(&rest)
+                    ),
+                )
+                .at("VirtualService", key, "spec.http", listed(&routed))
+                .fix(edit(key))
+                .verify("kubectl get nodes -L topology.kubernetes.io/zone"),
             );
         }
     }
@@ -153,10 +181,10 @@ pub(super) const WAYPOINT: Rule = Rule {
     title: "A waypoint does not know its clients' zones",
     check: Check::Routes,
     effect: Effect::WrongPlace,
-    meaning: "Routes by sourceLabels are never taken, and the weights of their Rollouts decide nothing; up to \
-              Istio 1.24 the first of them takes everybody.",
-    cause: "With a waypoint in between, the proxy that routes is the waypoint's, not the caller's. From 1.25 \
-            it drops routes with sourceLabels, before it ignored the labels.",
+    meaning: "Routes by sourceLabels are never taken, and the weights of their Rollouts decide \
+              nothing; up to Istio 1.24 the first of them takes everybody.",
+    cause: "With a waypoint in between, the proxy that routes is the waypoint's, not the \
+            caller's. From 1.25 it drops routes with sourceLabels, before it ignored the labels.",
     fix: "Keep sidecars for clients that are routed by zone, or route without sourceLabels.",
     verify: "istioctl proxy-config routes WAYPOINT-POD",
     example: include_str!("../examples/ZRI046.diff"),
@@ -194,11 +222,23 @@ fn waypoint(context: &Context<'_>) -> Vec<Found> {
         };
         let severity = Severity::Error;
         found.push(
-            Found::new(severity, format!("routes {} of VirtualService {key} match by sourceLabels, but {kind} {object} uses waypoint {name}, which {what}{effect}", listed(&labelled)))
-                .at("VirtualService", key, "spec.http", listed(&labelled))
-                .at(kind, &object, "metadata.labels[istio.io/use-waypoint]", name)
-                .fix(format!("kubectl label {} {}{} istio.io/use-waypoint-", kind.to_ascii_lowercase(), object.name, in_namespace(&object)))
-                .verify(show(key)),
+            Found::new(
+                severity,
+                format!(
+                    "routes {} of VirtualService {key} match by sourceLabels, but {kind} {object} \
+                     uses waypoint {name}, which {what}{effect}",
+                    listed(&labelled)
+                ),
+            )
+            .at("VirtualService", key, "spec.http", listed(&labelled))
+            .at(kind, &object, "metadata.labels[istio.io/use-waypoint]", name)
+            .fix(format!(
+                "kubectl label {} {}{} istio.io/use-waypoint-",
+                kind.to_ascii_lowercase(),
+                object.name,
+                in_namespace(&object)
+            ))
+            .verify(show(key)),
         );
     }
     found
@@ -230,9 +270,10 @@ pub(super) const ZONE_WITHOUT_GATEWAY: Rule = Rule {
     check: Check::Zones,
     effect: Effect::WrongPlace,
     meaning: "The pods of that zone get no requests from outside while the others live.",
-    cause: "Gateways prefer the pods of their own zone, as sidecars do; a zone without a gateway pod is \
-            nobody's own.",
-    fix: "Run gateway pods in each zone, or switch the preference off: localityLbSetting: {enabled: false}.",
+    cause: "Gateways prefer the pods of their own zone, as sidecars do; a zone without a gateway \
+            pod is nobody's own.",
+    fix: "Run gateway pods in each zone, or switch the preference off: localityLbSetting: \
+          {enabled: false}.",
     verify: "kubectl get pods -n istio-system -o wide",
     example: include_str!("../examples/ZRI049.diff"),
     find: zone_without_gateway,
@@ -257,10 +298,27 @@ fn zone_without_gateway(context: &Context<'_>) -> Vec<Found> {
                 outlook.zones.iter().filter(|zone| !answering.contains(*zone)).collect();
             if !idle.is_empty() && !answering.is_empty() {
                 found.push(
-                    Found::new(Severity::Warning, format!("the pods of {} in {} get no requests from outside: the gateways of VirtualService {key} run in {} only", outlook.host, listed(&idle), listed(&zones)))
-                        .at("VirtualService", key, "spec.gateways", virtual_service.spec.gateways.join(", "))
-                        .fix("run gateway pods in each zone (topologySpreadConstraints over topology.kubernetes.io/zone)")
-                        .verify("kubectl get pods -A -l istio=ingressgateway -o wide"),
+                    Found::new(
+                        Severity::Warning,
+                        format!(
+                            "the pods of {} in {} get no requests from outside: the gateways of \
+                             VirtualService {key} run in {} only",
+                            outlook.host,
+                            listed(&idle),
+                            listed(&zones)
+                        ),
+                    )
+                    .at(
+                        "VirtualService",
+                        key,
+                        "spec.gateways",
+                        virtual_service.spec.gateways.join(", "),
+                    )
+                    .fix(
+                        "run gateway pods in each zone (topologySpreadConstraints over \
+                         topology.kubernetes.io/zone)",
+                    )
+                    .verify("kubectl get pods -A -l istio=ingressgateway -o wide"),
                 );
             }
         }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::diagnose::command;
 use crate::diagnose::context::{Context, in_namespace, listed};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::rule::{Check, Rule};
@@ -16,12 +17,13 @@ pub(super) const FROZEN: Rule = Rule {
     title: "A ReplicaSet that is not fully available holds a Rollout",
     check: Check::Rollouts,
     effect: Effect::Release,
-    meaning: "While it lasts, abort, promote and new steps may be accepted and not carried out: the weights stay \
-              as they are.",
-    cause: "With subsets and without stable and canary Services, the controller does not switch the \
-            DestinationRule while a ReplicaSet is not fully available (delaying destination rule switch, in its \
-            log only). Silent in 1.8.3 and 1.8.4, absent up to 1.7.",
-    fix: "Bring the pods up or scale them away; `kubectl zone-rollout abort` writes the weights itself.",
+    meaning: "While it lasts, abort, promote and new steps may be accepted and not carried out: \
+              the weights stay as they are.",
+    cause: "With subsets and without stable and canary Services, the controller does not switch \
+            the DestinationRule while a ReplicaSet is not fully available (delaying destination \
+            rule switch, in its log only). Silent in 1.8.3 and 1.8.4, absent up to 1.7.",
+    fix: "Bring the pods up or scale them away; `kubectl zone-rollout abort` writes the weights \
+          itself.",
     verify: "kubectl get replicasets",
     example: include_str!("../examples/ZRA021.diff"),
     find: frozen,
@@ -53,11 +55,23 @@ fn frozen(context: &Context<'_>) -> Vec<Found> {
             .is_some_and(|c| c.reason == "ProgressDeadlineExceeded");
         let severity = if asked || late { Severity::Error } else { Severity::Warning };
         found.push(
-            Found::new(severity, format!("ReplicaSet {} of Rollout {owner} has {} of {wanted} pods available: the controller does not switch subsets meanwhile, and an abort or promote may not be carried out", key.name, lacking.status.available_replicas))
-                .at("ReplicaSet", &key, "status.availableReplicas", lacking.status.available_replicas)
-                .at("Rollout", &owner, "spec.strategy.canary.stableService", "missing")
-                .fix(format!("bring its pods up, or take the traffic back: kubectl zone-rollout abort {}{}", owner.name, in_namespace(&owner)))
-                .verify(format!("kubectl get replicasets{}", in_namespace(&key))),
+            Found::new(
+                severity,
+                format!(
+                    "ReplicaSet {} of Rollout {owner} has {} of {wanted} pods available: the \
+                     controller does not switch subsets meanwhile, and an abort or promote may \
+                     not be carried out",
+                    key.name, lacking.status.available_replicas
+                ),
+            )
+            .at("ReplicaSet", &key, "status.availableReplicas", lacking.status.available_replicas)
+            .at("Rollout", &owner, "spec.strategy.canary.stableService", "missing")
+            .fix(format!(
+                "bring its pods up, or take the traffic back: kubectl zone-rollout abort {}{}",
+                owner.name,
+                in_namespace(&owner)
+            ))
+            .verify(format!("kubectl get replicasets{}", in_namespace(&key))),
         );
     }
     found
@@ -89,8 +103,9 @@ pub(super) const REFUSED: Rule = Rule {
     check: Check::Rollouts,
     effect: Effect::Release,
     meaning: "The Rollout becomes InvalidSpec: nothing moves.",
-    cause: "The controller checks the steps and options of a Rollout before anything else: weights from 0 to \
-            100, one strategy, and options that need traffic routing only together with it.",
+    cause: "The controller checks the steps and options of a Rollout before anything else: \
+            weights from 0 to 100, one strategy, and options that need traffic routing only \
+            together with it.",
     fix: "Correct the field that is named.",
     verify: "kubectl get rollout NAME",
     example: include_str!("../examples/ZRA009.diff"),
@@ -153,8 +168,8 @@ pub(super) const UNMANAGED_ROUTE: Rule = Rule {
     check: Check::Rollouts,
     effect: Effect::Release,
     meaning: "The Rollout becomes InvalidSpec: nothing moves.",
-    cause: "The controller accepts setHeaderRoute and setMirrorRoute only for names that are listed in \
-            trafficRouting.managedRoutes.",
+    cause: "The controller accepts setHeaderRoute and setMirrorRoute only for names that are \
+            listed in trafficRouting.managedRoutes.",
     fix: "List the route in trafficRouting.managedRoutes.",
     verify: "kubectl get rollout NAME",
     example: include_str!("../examples/ZRA008.diff"),
@@ -174,19 +189,39 @@ fn unmanaged_route(context: &Context<'_>) -> Vec<Found> {
         let managed: BTreeSet<&str> =
             managed.into_iter().flatten().filter_map(|route| route["name"].as_str()).collect();
         for (index, step) in rollout.steps().iter().enumerate() {
-            let Step::Other(StepKind::SetHeaderRoute | StepKind::SetMirrorRoute, content) = step
+            let Step::Other(StepKind::SetHeaderRoute | StepKind::SetMirrorRoute, route) = step
             else {
                 continue;
             };
-            let name = content["name"].as_str().unwrap_or_default();
+            let name = route["name"].as_str().unwrap_or_default();
             if !managed.contains(name) {
                 let key = rollout.meta.key();
                 found.push(
-                    Found::new(Severity::Error, format!("step {index} of Rollout {key} sets route {name}, which is not in managedRoutes: the Rollout becomes InvalidSpec"))
-                        .at("Rollout", &key, format!("spec.strategy.canary.steps[{index}]"), name)
-                        .at("Rollout", &key, "spec.strategy.canary.trafficRouting.managedRoutes", listed(&managed))
-                        .fix(format!("kubectl patch rollout {}{} --type=merge -p '{{\"spec\":{{\"strategy\":{{\"canary\":{{\"trafficRouting\":{{\"managedRoutes\":[{{\"name\":\"{name}\"}}]}}}}}}}}}}'", key.name, in_namespace(&key)))
-                        .verify(format!("kubectl get rollout {}{}", key.name, in_namespace(&key))),
+                    Found::new(
+                        Severity::Error,
+                        format!(
+                            "step {index} of Rollout {key} sets route {name}, which is not in \
+                             managedRoutes: the Rollout becomes InvalidSpec"
+                        ),
+                    )
+                    .at("Rollout", &key, format!("spec.strategy.canary.steps[{index}]"), name)
+                    .at(
+                        "Rollout",
+                        &key,
+                        "spec.strategy.canary.trafficRouting.managedRoutes",
+                        listed(&managed),
+                    )
+                    .fix(command::set(
+                        "Rollout",
+                        &key,
+                        "spec.strategy.canary.trafficRouting.managedRoutes",
+                        json!([{"name": name}]),
+                    ))
+                    .verify(format!(
+                        "kubectl get rollout {}{}",
+                        key.name,
+                        in_namespace(&key)
+                    )),
                 );
             }
         }
@@ -199,10 +234,11 @@ pub(super) const LATE_LABELS: Rule = Rule {
     title: "This Istio notices changed pod labels too late",
     check: Check::Rules,
     effect: Effect::RequestsFail,
-    meaning: "After a promotion the subset holds the wrong pods for a while: requests fail or reach the wrong \
-              version.",
-    cause: "Before 1.22 istiod learns changed labels of a running pod only with the next change of its \
-            endpoints. The labels of stableMetadata and canaryMetadata change on running pods.",
+    meaning: "After a promotion the subset holds the wrong pods for a while: requests fail or \
+              reach the wrong version.",
+    cause: "Before 1.22 istiod learns changed labels of a running pod only with the next change \
+            of its endpoints. The labels of stableMetadata and canaryMetadata change on running \
+            pods.",
     fix: "Upgrade Istio to 1.22, or select subsets by the template hash alone.",
     verify: "istioctl version",
     example: include_str!("../examples/ZRI037.diff"),
@@ -230,11 +266,22 @@ fn late_labels(context: &Context<'_>) -> Vec<Found> {
             if let Some(label) = changing {
                 let key = subset.rule.meta.key();
                 found.push(
-                    Found::new(Severity::Error, format!("subset {name} of DestinationRule {key} selects by {label}, which changes on running pods; Istio {istio} notices that too late"))
-                        .at("DestinationRule", &key, format!("spec.subsets ({name}).labels"), label)
-                        .at("Rollout", &rollout.meta.key(), "spec.strategy.canary.stableMetadata", label)
-                        .fix("upgrade Istio to 1.22 or newer")
-                        .verify("istioctl version"),
+                    Found::new(
+                        Severity::Error,
+                        format!(
+                            "subset {name} of DestinationRule {key} selects by {label}, which \
+                             changes on running pods; Istio {istio} notices that too late"
+                        ),
+                    )
+                    .at("DestinationRule", &key, format!("spec.subsets ({name}).labels"), label)
+                    .at(
+                        "Rollout",
+                        &rollout.meta.key(),
+                        "spec.strategy.canary.stableMetadata",
+                        label,
+                    )
+                    .fix("upgrade Istio to 1.22 or newer")
+                    .verify("istioctl version"),
                 );
             }
         }
@@ -248,8 +295,8 @@ pub(super) const NO_ROOM: Rule = Rule {
     check: Check::Zones,
     effect: Effect::Pods,
     meaning: "The canary's pods stay Pending, and the release never leaves its first weight.",
-    cause: "With traffic routing the stable pods stay while canary pods come up. A required anti-affinity by \
-            node counts both, and there are no more nodes than stable pods.",
+    cause: "With traffic routing the stable pods stay while canary pods come up. A required \
+            anti-affinity by node counts both, and there are no more nodes than stable pods.",
     fix: "Prefer the spread instead of requiring it, or add a node.",
     verify: "kubectl get pods -o wide",
     example: include_str!("../examples/ZRK014.diff"),
@@ -272,10 +319,21 @@ fn no_room(context: &Context<'_>) -> Vec<Found> {
         if nodes == replicas && exclusive && replicas > 0 {
             let key = rollout.meta.key();
             found.push(
-                Found::new(Severity::Error, format!("Rollout {key} has as many nodes as stable pods ({nodes}) and lets no two pods share one: its canary pods stay Pending"))
-                    .at("Rollout", &key, "spec.template.spec.affinity.podAntiAffinity", Value::from("required, by kubernetes.io/hostname"))
-                    .fix(format!("kubectl edit rollout {}{}", key.name, in_namespace(&key)))
-                    .verify(format!("kubectl get pods{} -o wide", in_namespace(&key))),
+                Found::new(
+                    Severity::Error,
+                    format!(
+                        "Rollout {key} has as many nodes as stable pods ({nodes}) and lets no two \
+                         pods share one: its canary pods stay Pending"
+                    ),
+                )
+                .at(
+                    "Rollout",
+                    &key,
+                    "spec.template.spec.affinity.podAntiAffinity",
+                    Value::from("required, by kubernetes.io/hostname"),
+                )
+                .fix(format!("kubectl edit rollout {}{}", key.name, in_namespace(&key)))
+                .verify(format!("kubectl get pods{} -o wide", in_namespace(&key))),
             );
         }
     }

@@ -1,7 +1,10 @@
 //! `outlierDetection` and connection limits: fields that do nothing, or something else.
 
+use serde_json::json;
+
 use super::locality::{remove, show};
-use crate::diagnose::context::{Context, in_namespace};
+use crate::diagnose::command;
+use crate::diagnose::context::Context;
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::rule::{Check, Rule};
 use crate::scene::{Key, OutlierDetection};
@@ -15,12 +18,7 @@ fn detections<'a>(
 }
 
 fn add(key: &Key, path: &str, value: u32) -> String {
-    let pointer = path.replace('.', "/").replace('[', "/").replace(']', "");
-    format!(
-        "kubectl patch destinationrule {}{} --type=json -p '[{{\"op\":\"add\",\"path\":\"/{pointer}\",\"value\":{value}}}]'",
-        key.name,
-        in_namespace(key)
-    )
+    command::add("DestinationRule", key, path, &json!(value))
 }
 
 pub(super) const OLD_COUNTER: Rule = Rule {
@@ -28,9 +26,10 @@ pub(super) const OLD_COUNTER: Rule = Rule {
     title: "consecutiveErrors has no effect",
     check: Check::Rules,
     effect: Effect::ZoneLoss,
-    meaning: "Endpoints are ejected after five 5xx answers in a row, not after the number that is written.",
-    cause: "The field is still in the schema and no version of Istio since 1.7 reads it; Envoy's default \
-            applies.",
+    meaning: "Endpoints are ejected after five 5xx answers in a row, not after the number that is \
+              written.",
+    cause: "The field is still in the schema and no version of Istio since 1.7 reads it; Envoy's \
+            default applies.",
     fix: "Write consecutive5xxErrors (or consecutiveGatewayErrors).",
     verify: "istioctl proxy-config clusters POD --fqdn HOST -o json | grep consecutive5xx",
     example: include_str!("../examples/ZRI021.diff"),
@@ -64,10 +63,10 @@ pub(super) const GATEWAY_COUNTER: Rule = Rule {
     title: "consecutiveGatewayErrors has no effect",
     check: Check::Rules,
     effect: Effect::ZoneLoss,
-    meaning: "Endpoints are ejected by the count of 5xx answers, before the count for 502, 503 and 504 is \
-              reached.",
-    cause: "Every gateway error is a 5xx as well. consecutive5xxErrors is 5 unless it is set, so a larger \
-            or equal count for gateway errors never comes first.",
+    meaning: "Endpoints are ejected by the count of 5xx answers, before the count for 502, 503 \
+              and 504 is reached.",
+    cause: "Every gateway error is a 5xx as well. consecutive5xxErrors is 5 unless it is set, so \
+            a larger or equal count for gateway errors never comes first.",
     fix: "consecutive5xxErrors: 0 switches the other count off.",
     verify: "kubectl get destinationrule NAME -o yaml",
     example: include_str!("../examples/ZRI023.diff"),
@@ -77,10 +76,16 @@ pub(super) const GATEWAY_COUNTER: Rule = Rule {
                 let gateway = outlier.consecutive_gateway_errors?;
                 let other = outlier.consecutive5xx_errors.unwrap_or(5);
                 (gateway >= other && other > 0 && gateway > 0).then(|| {
-                    Found::new(Severity::Warning, format!("consecutiveGatewayErrors {gateway} in DestinationRule {key} has no effect: consecutive5xxErrors is {other}"))
-                        .at("DestinationRule", key, format!("{path}.consecutiveGatewayErrors"), gateway)
-                        .fix(add(key, &format!("{path}.consecutive5xxErrors"), 0))
-                        .verify(show(key))
+                    Found::new(
+                        Severity::Warning,
+                        format!(
+                            "consecutiveGatewayErrors {gateway} in DestinationRule {key} has no \
+                             effect: consecutive5xxErrors is {other}"
+                        ),
+                    )
+                    .at("DestinationRule", key, format!("{path}.consecutiveGatewayErrors"), gateway)
+                    .fix(add(key, &format!("{path}.consecutive5xxErrors"), 0))
+                    .verify(show(key))
                 })
             })
             .collect()
@@ -92,7 +97,8 @@ pub(super) const PANIC: Rule = Rule {
     title: "minHealthPercent sends requests back to a failing zone",
     check: Check::Rules,
     effect: Effect::ZoneLoss,
-    meaning: "With fewer healthy endpoints than that, ejection is ignored, and the failing ones get requests.",
+    meaning: "With fewer healthy endpoints than that, ejection is ignored, and the failing ones \
+              get requests.",
     cause: "Istio makes minHealthPercent Envoy's panic threshold; absent it is 0, which is off.",
     fix: "Remove minHealthPercent, or set it to 0.",
     verify: "kubectl get destinationrule NAME -o yaml",
@@ -103,10 +109,16 @@ pub(super) const PANIC: Rule = Rule {
                 let percent = outlier.min_health_percent.filter(|percent| *percent > 0)?;
                 let path = format!("{path}.minHealthPercent");
                 Some(
-                    Found::new(Severity::Warning, format!("with less than {percent} % healthy endpoints, DestinationRule {key} lets failing ones be used again"))
-                        .at("DestinationRule", key, &path, percent)
-                        .fix(remove(key, &path))
-                        .verify(show(key)),
+                    Found::new(
+                        Severity::Warning,
+                        format!(
+                            "with less than {percent} % healthy endpoints, DestinationRule {key} \
+                             lets failing ones be used again"
+                        ),
+                    )
+                    .at("DestinationRule", key, &path, percent)
+                    .fix(remove(key, &path))
+                    .verify(show(key)),
                 )
             })
             .collect()
@@ -118,10 +130,10 @@ pub(super) const SLOW_CONNECT: Rule = Rule {
     title: "An unreachable zone costs ten seconds an attempt",
     check: Check::Rules,
     effect: Effect::ZoneLoss,
-    meaning: "If a zone cannot be reached at all, each attempt waits for ten seconds, and failover starts \
-              only after several of them.",
-    cause: "Outlier detection counts a connection as failed after connectTimeout; the mesh's default is \
-            10 s.",
+    meaning: "If a zone cannot be reached at all, each attempt waits for ten seconds, and \
+              failover starts only after several of them.",
+    cause: "Outlier detection counts a connection as failed after connectTimeout; the mesh's \
+            default is 10 s.",
     fix: "connectionPool.tcp.connectTimeout: 1s",
     verify: "kubectl get destinationrule NAME -o yaml",
     example: include_str!("../examples/ZRI025.diff"),
@@ -136,10 +148,26 @@ fn slow_connect(context: &Context<'_>) -> Vec<Found> {
             policy.connection_pool.as_ref().and_then(|pool| pool.pointer("/tcp/connectTimeout"));
         if policy.outlier_detection.is_some() && timeout.is_none() {
             found.push(
-                Found::new(Severity::Warning, format!("DestinationRule {key} has outlierDetection and no connectTimeout: an unreachable zone costs 10 s for each attempt"))
-                    .at("DestinationRule", key, "spec.trafficPolicy.connectionPool.tcp.connectTimeout", "missing")
-                    .fix(format!("kubectl patch destinationrule {}{} --type=merge -p '{{\"spec\":{{\"trafficPolicy\":{{\"connectionPool\":{{\"tcp\":{{\"connectTimeout\":\"1s\"}}}}}}}}}}'", key.name, in_namespace(key)))
-                    .verify(show(key)),
+                Found::new(
+                    Severity::Warning,
+                    format!(
+                        "DestinationRule {key} has outlierDetection and no connectTimeout: an \
+                         unreachable zone costs 10 s for each attempt"
+                    ),
+                )
+                .at(
+                    "DestinationRule",
+                    key,
+                    "spec.trafficPolicy.connectionPool.tcp.connectTimeout",
+                    "missing",
+                )
+                .fix(command::set(
+                    "DestinationRule",
+                    key,
+                    "spec.trafficPolicy.connectionPool.tcp.connectTimeout",
+                    json!("1s"),
+                ))
+                .verify(show(key)),
             );
         }
     }

@@ -1,7 +1,10 @@
 //! Locality and failover, judged by where the requests go: the traffic core computes it.
 
+use serde_json::json;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::diagnose::command;
 use crate::diagnose::context::{Context, in_namespace, listed};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::outlook::{ClientOutlook, Outlook};
@@ -63,12 +66,14 @@ pub(super) const DISTRIBUTE: Rule = Rule {
     title: "distribute leaves nothing to fail over to",
     check: Check::Rules,
     effect: Effect::ZoneLoss,
-    meaning: "When the zone that has all the weight is lost, its clients get 503, though other zones have \
-              pods.",
-    cause: "distribute is a fixed split, not a preference: localities that it does not name are emptied \
-            for that client, so there is nowhere to go. outlierDetection changes nothing about it.",
-    fix: "Remove distribute: with outlierDetection clients use their own zone and fail over to the others. \
-          For a preferred zone use failoverPriority with topology.kubernetes.io/zone=ZONE (Istio 1.18).",
+    meaning: "When the zone that has all the weight is lost, its clients get 503, though other \
+              zones have pods.",
+    cause: "distribute is a fixed split, not a preference: localities that it does not name are \
+            emptied for that client, so there is nowhere to go. outlierDetection changes nothing \
+            about it.",
+    fix: "Remove distribute: with outlierDetection clients use their own zone and fail over to \
+          the others. For a preferred zone use failoverPriority with \
+          topology.kubernetes.io/zone=ZONE (Istio 1.18).",
     verify: "kubectl zone-rollout diagnose traffic",
     example: include_str!("../examples/ZRI012.diff"),
     find: distribute,
@@ -108,10 +113,16 @@ fn distribute(context: &Context<'_>) -> Vec<Found> {
 
 fn only(rule: &DestinationRule, path: &str, lost: &str) -> Found {
     let key = rule.meta.key();
-    Found::new(Severity::Error, format!("DestinationRule {key} distributes 100 % to one zone: when {lost} is lost, requests get 503 though other zones have pods"))
-        .at("DestinationRule", &key, format!("{path}.distribute"), format!("100 % to {lost}"))
-        .fix(super::locality::remove(&key, &format!("{path}.distribute")))
-        .verify(format!("kubectl zone-rollout diagnose traffic{}", in_namespace(&key)))
+    Found::new(
+        Severity::Error,
+        format!(
+            "DestinationRule {key} distributes 100 % to one zone: when {lost} is lost, requests \
+             get 503 though other zones have pods"
+        ),
+    )
+    .at("DestinationRule", &key, format!("{path}.distribute"), format!("100 % to {lost}"))
+    .fix(super::locality::remove(&key, &format!("{path}.distribute")))
+    .verify(format!("kubectl zone-rollout diagnose traffic{}", in_namespace(&key)))
 }
 
 pub(super) const NO_OUTLIER: Rule = Rule {
@@ -119,11 +130,11 @@ pub(super) const NO_OUTLIER: Rule = Rule {
     title: "Locality without outlierDetection",
     check: Check::Rules,
     effect: Effect::WrongPlace,
-    meaning: "Requests are spread over all zones, and nothing fails over: a lost zone's share keeps failing \
-              until its pods are gone.",
-    cause: "istiod gives localities an order only if the merged policy has outlierDetection, or the Service \
-            has trafficDistribution (sidecars from Istio 1.25). `enabled: true` is the default and changes \
-            nothing.",
+    meaning: "Requests are spread over all zones, and nothing fails over: a lost zone's share \
+              keeps failing until its pods are gone.",
+    cause: "istiod gives localities an order only if the merged policy has outlierDetection, or \
+            the Service has trafficDistribution (sidecars from Istio 1.25). `enabled: true` is \
+            the default and changes nothing.",
     fix: "Add outlierDetection with maxEjectionPercent 100.",
     verify: "kubectl zone-rollout diagnose traffic",
     example: include_str!("../examples/ZRI020.diff"),
@@ -161,10 +172,12 @@ fn no_outlier(context: &Context<'_>) -> Vec<Found> {
 
 fn without_outlier(rule: &DestinationRule, path: &str, host: &str) -> Found {
     let key = rule.meta.key();
-    Found::new(Severity::Error, format!("DestinationRule {key} sets locality load balancing without outlierDetection: requests to {host} are spread over all zones and nothing fails over"))
+    Found::new(Severity::Error, format!("DestinationRule {key} sets locality load balancing \
+                                         without outlierDetection: requests to {host} are spread \
+                                         over all zones and nothing fails over"))
         .at("DestinationRule", &key, path, "set")
         .at("DestinationRule", &key, "spec.trafficPolicy.outlierDetection", "missing")
-        .fix(format!("kubectl patch destinationrule {}{} --type=merge -p '{{\"spec\":{{\"trafficPolicy\":{{\"outlierDetection\":{{\"consecutive5xxErrors\":3,\"interval\":\"5s\",\"baseEjectionTime\":\"30s\",\"maxEjectionPercent\":100}}}}}}}}'", key.name, in_namespace(&key)))
+        .fix(command::set("DestinationRule", &key, "spec.trafficPolicy.outlierDetection", json!({"consecutive5xxErrors": 3, "interval": "5s", "baseEjectionTime": "30s", "maxEjectionPercent": 100})))
         .verify(format!("kubectl zone-rollout diagnose traffic{}", in_namespace(&key)))
 }
 
@@ -173,10 +186,11 @@ pub(super) const EJECTION_LIMIT: Rule = Rule {
     title: "Too few pods may be ejected",
     check: Check::Rules,
     effect: Effect::ZoneLoss,
-    meaning: "When a zone's pods answer with errors, its clients keep getting them: what is ejected is not \
-              enough to fail over.",
-    cause: "Envoy ejects an endpoint only while the ejected share of all endpoints, over all zones, stays \
-            within maxEjectionPercent; absent and 0 mean 10 %, which is none of fewer than ten pods.",
+    meaning: "When a zone's pods answer with errors, its clients keep getting them: what is \
+              ejected is not enough to fail over.",
+    cause: "Envoy ejects an endpoint only while the ejected share of all endpoints, over all \
+            zones, stays within maxEjectionPercent; absent and 0 mean 10 %, which is none of \
+            fewer than ten pods.",
     fix: "maxEjectionPercent: 100.",
     verify: "kubectl zone-rollout diagnose traffic",
     example: include_str!("../examples/ZRI022.diff"),
@@ -212,8 +226,12 @@ fn ejection_limit(context: &Context<'_>) -> Vec<Found> {
         };
         found.entry(rule.meta.key()).or_insert_with(|| {
             let title = format!(
-                "DestinationRule {} ejects at most {limit} % of the pods of {}, but zone {} has {largest} of {}: when they fail, requests keep failing",
-                rule.meta.key(), cluster.host, client.zone, cluster.members.len()
+                "DestinationRule {} ejects at most {limit} % of the pods of {}, but zone {} has \
+                 {largest} of {}: when they fail, requests keep failing",
+                rule.meta.key(),
+                cluster.host,
+                client.zone,
+                cluster.members.len()
             );
             raise(rule, &path, Severity::Error, title, outlier.max_ejection_percent)
         });
@@ -226,8 +244,11 @@ fn ejection_limit(context: &Context<'_>) -> Vec<Found> {
         let outlier = cluster.policy.outlier_detection.clone().unwrap_or_default();
         found.entry(rule.meta.key()).or_insert_with(|| {
             let title = format!(
-                "outlierDetection in DestinationRule {} never ejects anything: {} % of {} pods is less than one",
-                rule.meta.key(), outlier.ejection_limit(), cluster.members.len()
+                "outlierDetection in DestinationRule {} never ejects anything: {} % of {} pods is \
+                 less than one",
+                rule.meta.key(),
+                outlier.ejection_limit(),
+                cluster.members.len()
             );
             raise(rule, &path, Severity::Error, title, outlier.max_ejection_percent)
         });
@@ -261,10 +282,14 @@ fn raise(
 ) -> Found {
     let key = rule.meta.key();
     let value = written.map_or_else(|| "missing: 10 %".to_owned(), |percent| percent.to_string());
-    let pointer = path.replace('.', "/").replace('[', "/").replace(']', "");
     Found::new(severity, title)
         .at("DestinationRule", &key, format!("{path}.maxEjectionPercent"), value)
-        .fix(format!("kubectl patch destinationrule {}{} --type=json -p '[{{\"op\":\"add\",\"path\":\"/{pointer}/maxEjectionPercent\",\"value\":100}}]'", key.name, in_namespace(&key)))
+        .fix(command::add(
+            "DestinationRule",
+            &key,
+            &format!("{path}.maxEjectionPercent"),
+            &json!(100),
+        ))
         .verify(format!("kubectl zone-rollout diagnose traffic{}", in_namespace(&key)))
 }
 
@@ -273,13 +298,13 @@ pub(super) const PINNED: Rule = Rule {
     title: "Failover is asked for, but each destination has pods in one zone only",
     check: Check::Rules,
     effect: Effect::ZoneLoss,
-    meaning: "When a zone's pods are lost its clients get 503, though the rule asks for failover and other \
-              zones have pods.",
-    cause: "Priorities order the endpoints of one subset. The subset selects pods of one zone: by a zone \
-            label, or by the template hash of one zone's Rollout, which the Rollouts controller adds. There \
-            is nothing to fail over to.",
-    fix: "Define the stable subset across zones in an older rule, by a label that all zones' stable pods \
-          carry; or send the lost zone's clients elsewhere by a route of their own.",
+    meaning: "When a zone's pods are lost its clients get 503, though the rule asks for failover \
+              and other zones have pods.",
+    cause: "Priorities order the endpoints of one subset. The subset selects pods of one zone: by \
+            a zone label, or by the template hash of one zone's Rollout, which the Rollouts \
+            controller adds. There is nothing to fail over to.",
+    fix: "Define the stable subset across zones in an older rule, by a label that all zones' \
+          stable pods carry; or send the lost zone's clients elsewhere by a route of their own.",
     verify: "kubectl zone-rollout diagnose traffic",
     example: include_str!("../examples/ZRI030.diff"),
     find: pinned,
@@ -346,10 +371,19 @@ fn pinned(context: &Context<'_>) -> Vec<Found> {
 
 fn pinned_by(rule: &DestinationRule, path: &str, severity: Severity, host: &str) -> Found {
     let key = rule.meta.key();
-    Found::new(severity, format!("DestinationRule {key} asks for failover, but every destination of {host} has pods in one zone only: when that zone is lost its clients get 503"))
-        .at("DestinationRule", &key, path, "asks for failover")
-        .fix("define each zone's stable subset across zones, by a label that all stable pods carry (stableMetadata), in a DestinationRule that is older than the Rollouts' own")
-        .verify(format!("kubectl zone-rollout diagnose traffic{}", in_namespace(&key)))
+    Found::new(
+        severity,
+        format!(
+            "DestinationRule {key} asks for failover, but every destination of {host} has pods in \
+             one zone only: when that zone is lost its clients get 503"
+        ),
+    )
+    .at("DestinationRule", &key, path, "asks for failover")
+    .fix(
+        "define each zone's stable subset across zones, by a label that all stable pods carry \
+         (stableMetadata), in a DestinationRule that is older than the Rollouts' own",
+    )
+    .verify(format!("kubectl zone-rollout diagnose traffic{}", in_namespace(&key)))
 }
 
 fn add_subsets(
@@ -380,10 +414,12 @@ pub(super) const IMPLICIT: Rule = Rule {
     title: "outlierDetection alone keeps requests in their zone",
     check: Check::Rules,
     effect: Effect::WrongPlace,
-    meaning: "Clients use the pods of their own zone only, however few they are: one zone's pods are busy, \
-              another's idle.",
-    cause: "Locality load balancing is on by default, and outlierDetection is all it takes to start it.",
-    fix: "Give each zone pods for its clients, or switch it off: localityLbSetting: {enabled: false}.",
+    meaning: "Clients use the pods of their own zone only, however few they are: one zone's pods \
+              are busy, another's idle.",
+    cause: "Locality load balancing is on by default, and outlierDetection is all it takes to \
+            start it.",
+    fix: "Give each zone pods for its clients, or switch it off: localityLbSetting: \
+          {enabled: false}.",
     verify: "kubectl zone-rollout diagnose traffic",
     example: include_str!("../examples/ZRI026.diff"),
     find: implicit,
@@ -415,10 +451,22 @@ fn implicit(context: &Context<'_>) -> Vec<Found> {
         let counts = listed(zones.iter().map(|(zone, pods)| format!("{pods} in {zone}")));
         let key = rule.meta.key();
         found.entry(key.clone()).or_insert_with(|| {
-            Found::new(Severity::Warning, format!("outlierDetection in DestinationRule {key} keeps the requests to {} in their zone, but its pods are uneven: {counts}", cluster.host))
-                .at("DestinationRule", &key, path, "set, without localityLbSetting")
-                .fix(format!("kubectl patch destinationrule {}{} --type=merge -p '{{\"spec\":{{\"trafficPolicy\":{{\"loadBalancer\":{{\"localityLbSetting\":{{\"enabled\":false}}}}}}}}}}'", key.name, in_namespace(&key)))
-                .verify(format!("kubectl zone-rollout diagnose traffic{}", in_namespace(&key)))
+            Found::new(
+                Severity::Warning,
+                format!(
+                    "outlierDetection in DestinationRule {key} keeps the requests to {} in their \
+                     zone, but its pods are uneven: {counts}",
+                    cluster.host
+                ),
+            )
+            .at("DestinationRule", &key, path, "set, without localityLbSetting")
+            .fix(command::set(
+                "DestinationRule",
+                &key,
+                "spec.trafficPolicy.loadBalancer.localityLbSetting.enabled",
+                json!(false),
+            ))
+            .verify(format!("kubectl zone-rollout diagnose traffic{}", in_namespace(&key)))
         });
     }
     found.into_values().collect()

@@ -1,5 +1,8 @@
 //! Hosts of rules and destinations that name no Service, and versions of the API.
 
+use serde_json::json;
+
+use crate::diagnose::command;
 use crate::diagnose::context::{Context, in_namespace};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::rule::{Check, Rule};
@@ -16,7 +19,8 @@ pub(super) const HOST_UNKNOWN: Rule = Rule {
     effect: Effect::WrongPlace,
     meaning: "Nothing in the DestinationRule has any effect: no proxy ever uses it.",
     cause: "Istio compares the host with the full names of Services. Only a name without a dot is \
-            completed, and with the namespace of the rule, not of the Service. Any host is accepted.",
+            completed, and with the namespace of the rule, not of the Service. Any host is \
+            accepted.",
     fix: "Write SERVICE.NAMESPACE.svc.cluster.local.",
     verify: "istioctl proxy-config clusters POD --fqdn HOST",
     example: include_str!("../examples/ZRI005.diff"),
@@ -26,17 +30,23 @@ pub(super) const HOST_UNKNOWN: Rule = Rule {
 fn host_unknown(context: &Context<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for (key, rule) in context.scene.rules.iter() {
-        if let Some(meant) = misses(context, &rule.spec.host, &key.namespace) {
+        if let Some(Miss { meant }) = misses(context, &rule.spec.host, &key.namespace) {
             let host = &rule.spec.host;
             let (advice, wanted) = match &meant {
                 Some(meant) => (format!("; Service {meant} is there"), full_name(meant)),
                 None => (String::new(), "SERVICE.NAMESPACE.svc.cluster.local".to_owned()),
             };
             found.push(
-                Found::new(Severity::Error, format!("host {host} of DestinationRule {key} matches no Service{advice}: nothing in the rule has an effect"))
-                    .at("DestinationRule", key, "spec.host", host)
-                    .fix(format!("kubectl patch destinationrule {}{} --type=merge -p '{{\"spec\":{{\"host\":\"{wanted}\"}}}}'", key.name, in_namespace(key)))
-                    .verify(format!("istioctl proxy-config clusters POD --fqdn {wanted}")),
+                Found::new(
+                    Severity::Error,
+                    format!(
+                        "host {host} of DestinationRule {key} matches no Service{advice}: nothing \
+                         in the rule has an effect"
+                    ),
+                )
+                .at("DestinationRule", key, "spec.host", host)
+                .fix(command::set("DestinationRule", key, "spec.host", json!(wanted)))
+                .verify(format!("istioctl proxy-config clusters POD --fqdn {wanted}")),
             );
         }
     }
@@ -47,8 +57,13 @@ fn full_name(service: &Key) -> String {
     fully_qualified(&service.name, &service.namespace)
 }
 
-/// Something if the host names no Service though it means one; within it the Service it may mean.
-fn misses(context: &Context<'_>, host: &str, namespace: &str) -> Option<Option<Key>> {
+/// A host that names no Service though it means one.
+struct Miss {
+    /// The Service that it may mean.
+    meant: Option<Key>,
+}
+
+fn misses(context: &Context<'_>, host: &str, namespace: &str) -> Option<Miss> {
     if host.contains('*') {
         return None;
     }
@@ -57,7 +72,7 @@ fn misses(context: &Context<'_>, host: &str, namespace: &str) -> Option<Option<K
     let called =
         |name: &str| services.iter().map(|(key, _)| key).find(|key| key.name == name).cloned();
     match full.strip_suffix(DOMAIN).map(|rest| rest.split('.').collect::<Vec<_>>()) {
-        Some(parts) if parts.len() != 2 => Some(called(parts[0])),
+        Some(parts) if parts.len() != 2 => Some(Miss { meant: called(parts[0]) }),
         Some(parts) => {
             let key = Key::new(parts[1], parts[0]);
             if services.get(&key).is_some() {
@@ -65,14 +80,14 @@ fn misses(context: &Context<'_>, host: &str, namespace: &str) -> Option<Option<K
             }
             let meant = called(parts[0]);
             let missing = meant.is_some() || context.holds(&context.given.services, parts[1]);
-            missing.then_some(meant)
+            missing.then_some(Miss { meant })
         }
         None => {
             // `name.namespace` and `name.namespace.svc` look like Services, and are none.
             let short = full.strip_suffix(".svc").unwrap_or(&full);
             let (name, namespace) = short.split_once('.')?;
             let key = Key::new(namespace, name);
-            services.get(&key).map(|_| Some(key))
+            services.get(&key).map(|_| Miss { meant: Some(key) })
         }
     }
 }
@@ -83,8 +98,8 @@ pub(super) const DESTINATION_UNKNOWN: Rule = Rule {
     check: Check::Routes,
     effect: Effect::RequestsFail,
     meaning: "The share of requests that is sent there is answered 503 (NC, no cluster).",
-    cause: "The destination names no Service. A name without a dot is completed with the namespace of the \
-            VirtualService, not of the caller.",
+    cause: "The destination names no Service. A name without a dot is completed with the \
+            namespace of the VirtualService, not of the caller.",
     fix: "Create the Service, or write SERVICE.NAMESPACE.svc.cluster.local.",
     verify: "kubectl get service NAME",
     example: include_str!("../examples/ZRI007.diff"),
@@ -99,16 +114,28 @@ fn destination_unknown(context: &Context<'_>) -> Vec<Found> {
             for to in &route.destinations {
                 let host = &to.destination.host;
                 let missing = misses(context, host, &key.namespace);
-                if let Some(meant) = missing.filter(|_| !is_own_service(context, key, host)) {
+                if let Some(Miss { meant }) =
+                    missing.filter(|_| !is_own_service(context, key, host))
+                {
                     let used = alone || to.weight.unwrap_or(0.0) > 0.0;
                     let severity = if used { Severity::Critical } else { Severity::Error };
                     let advice = meant
                         .map_or_else(String::new, |meant| format!("; Service {meant} is there"));
                     found.push(
-                        Found::new(severity, format!("VirtualService {key} sends requests to {host}, which is no Service{advice}"))
-                            .at("VirtualService", key, format!("spec.http[{index}].route"), host)
-                            .fix(format!("kubectl edit virtualservice {}{}", key.name, in_namespace(key)))
-                            .verify(format!("kubectl get services{}", in_namespace(key))),
+                        Found::new(
+                            severity,
+                            format!(
+                                "VirtualService {key} sends requests to {host}, which is no \
+                                 Service{advice}"
+                            ),
+                        )
+                        .at("VirtualService", key, format!("spec.http[{index}].route"), host)
+                        .fix(format!(
+                            "kubectl edit virtualservice {}{}",
+                            key.name,
+                            in_namespace(key)
+                        ))
+                        .verify(format!("kubectl get services{}", in_namespace(key))),
                     );
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::diagnose::command;
 use crate::diagnose::context::{Context, in_namespace, listed};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::rule::{Check, Rule};
@@ -20,12 +21,7 @@ pub(super) fn settings<'a>(
 }
 
 pub(super) fn remove(key: &Key, path: &str) -> String {
-    let pointer = path.replace('.', "/").replace('[', "/").replace(']', "");
-    format!(
-        "kubectl patch destinationrule {}{} --type=json -p '[{{\"op\":\"remove\",\"path\":\"/{pointer}\"}}]'",
-        key.name,
-        in_namespace(key)
-    )
+    command::remove("DestinationRule", key, &[path])
 }
 
 pub(super) fn show(key: &Key) -> String {
@@ -37,10 +33,12 @@ pub(super) const BOTH: Rule = Rule {
     title: "distribute and failover together",
     check: Check::Rules,
     effect: Effect::Release,
-    meaning: "Istio's webhook refuses the rule. Where it got in without the webhook, distribute alone \
-              counts, there is no failover, and every later write of the Rollouts controller is refused.",
+    meaning: "Istio's webhook refuses the rule. Where it got in without the webhook, distribute \
+              alone counts, there is no failover, and every later write of the Rollouts \
+              controller is refused.",
     cause: "Istio's validation: can not simultaneously specify 'distribute' and 'failover'.",
-    fix: "Remove distribute: own zone first, then the others, is the default with outlierDetection.",
+    fix: "Remove distribute: own zone first, then the others, is the default with \
+          outlierDetection.",
     verify: "istioctl validate -f FILE",
     example: include_str!("../examples/ZRI010.diff"),
     find: |context| {
@@ -48,11 +46,17 @@ pub(super) const BOTH: Rule = Rule {
             !setting.distribute.is_empty() && !setting.failover.is_empty()
         });
         both.map(|(key, _, path, _)| {
-            Found::new(Severity::Error, format!("DestinationRule {key} sets both distribute and failover; Istio refuses it, and where it is in force there is no failover"))
-                .at("DestinationRule", key, format!("{path}.distribute"), "set")
-                .at("DestinationRule", key, format!("{path}.failover"), "set")
-                .fix(remove(key, &format!("{path}.distribute")))
-                .verify(show(key))
+            Found::new(
+                Severity::Error,
+                format!(
+                    "DestinationRule {key} sets both distribute and failover; Istio refuses it, \
+                     and where it is in force there is no failover"
+                ),
+            )
+            .at("DestinationRule", key, format!("{path}.distribute"), "set")
+            .at("DestinationRule", key, format!("{path}.failover"), "set")
+            .fix(remove(key, &format!("{path}.distribute")))
+            .verify(show(key))
         })
         .collect()
     },
@@ -63,12 +67,13 @@ pub(super) const NO_REGION: Rule = Rule {
     title: "failover between zones",
     check: Check::Rules,
     effect: Effect::ZoneLoss,
-    meaning: "The entry has no effect, or the rule is refused: requests do not fail over as it says.",
-    cause: "`failover` knows regions only: Istio compares `from` with the client's region. A `/` in it is \
-            refused (locality lb failover only specify region), a zone's name is accepted and never \
-            matches. There is no failover from zone to zone.",
-    fix: "Remove failover. With outlierDetection, clients use their own zone first and then the others of \
-          the region; an order among them needs failoverPriority.",
+    meaning: "The entry has no effect, or the rule is refused: requests do not fail over as it \
+              says.",
+    cause: "`failover` knows regions only: Istio compares `from` with the client's region. A `/` \
+            in it is refused (locality lb failover only specify region), a zone's name is \
+            accepted and never matches. There is no failover from zone to zone.",
+    fix: "Remove failover. With outlierDetection, clients use their own zone first and then the \
+          others of the region; an order among them needs failoverPriority.",
     verify: "istioctl validate -f FILE",
     example: include_str!("../examples/ZRI011.diff"),
     find: no_region,
@@ -87,10 +92,17 @@ fn no_region(context: &Context<'_>) -> Vec<Found> {
             .collect();
         if !entries.is_empty() {
             found.push(
-                Found::new(Severity::Error, format!("failover in DestinationRule {key} names {}; it knows regions only, and has no effect between zones", listed(&entries)))
-                    .at("DestinationRule", key, format!("{path}.failover"), entries.join(", "))
-                    .fix(remove(key, &format!("{path}.failover")))
-                    .verify(show(key)),
+                Found::new(
+                    Severity::Error,
+                    format!(
+                        "failover in DestinationRule {key} names {}; it knows regions only, and \
+                         has no effect between zones",
+                        listed(&entries)
+                    ),
+                )
+                .at("DestinationRule", key, format!("{path}.failover"), entries.join(", "))
+                .fix(remove(key, &format!("{path}.failover")))
+                .verify(show(key)),
             );
         }
     }
@@ -106,9 +118,10 @@ pub(super) const GAP: Rule = Rule {
     title: "distribute leaves a zone out",
     check: Check::Rules,
     effect: Effect::WrongPlace,
-    meaning: "Clients in that zone use all zones alike, or a share is meant for a zone without pods.",
-    cause: "distribute counts for clients whose locality matches a `from` (region/zone/subzone). Where \
-            none matches, or a part of it is no region, there is no preference at all.",
+    meaning: "Clients in that zone use all zones alike, or a share is meant for a zone without \
+              pods.",
+    cause: "distribute counts for clients whose locality matches a `from` (region/zone/subzone). \
+            Where none matches, or a part of it is no region, there is no preference at all.",
     fix: "Add an entry for the zone, or replace distribute by the default with outlierDetection.",
     verify: "kubectl zone-rollout diagnose traffic",
     example: include_str!("../examples/ZRI013.diff"),
@@ -132,10 +145,22 @@ fn gap(context: &Context<'_>) -> Vec<Found> {
             .collect();
         if !uncovered.is_empty() {
             found.push(
-                Found::new(Severity::Warning, format!("distribute in DestinationRule {key} has no entry for clients in {}; they use all zones alike", listed(&uncovered)))
-                    .at("DestinationRule", key, format!("{path}.distribute"), listed(setting.distribute.iter().map(|entry| &entry.from)))
-                    .fix(remove(key, &format!("{path}.distribute")))
-                    .verify(show(key)),
+                Found::new(
+                    Severity::Warning,
+                    format!(
+                        "distribute in DestinationRule {key} has no entry for clients in {}; they \
+                         use all zones alike",
+                        listed(&uncovered)
+                    ),
+                )
+                .at(
+                    "DestinationRule",
+                    key,
+                    format!("{path}.distribute"),
+                    listed(setting.distribute.iter().map(|entry| &entry.from)),
+                )
+                .fix(remove(key, &format!("{path}.distribute")))
+                .verify(show(key)),
             );
         }
         let served = context.outlooks.iter().find(|outlook| outlook.host == full);
@@ -152,10 +177,17 @@ fn gap(context: &Context<'_>) -> Vec<Found> {
             .collect();
         if !served.is_empty() && !empty.is_empty() {
             found.push(
-                Found::new(Severity::Warning, format!("distribute in DestinationRule {key} sends a share to {}, where {host} has no pods", listed(&empty)))
-                    .at("DestinationRule", key, format!("{path}.distribute"), listed(&empty))
-                    .fix(format!("kubectl edit destinationrule {}{}", key.name, in_namespace(key)))
-                    .verify(show(key)),
+                Found::new(
+                    Severity::Warning,
+                    format!(
+                        "distribute in DestinationRule {key} sends a share to {}, where {host} \
+                         has no pods",
+                        listed(&empty)
+                    ),
+                )
+                .at("DestinationRule", key, format!("{path}.distribute"), listed(&empty))
+                .fix(format!("kubectl edit destinationrule {}{}", key.name, in_namespace(key)))
+                .verify(show(key)),
             );
         }
     }
@@ -202,8 +234,8 @@ pub(super) const PRIORITY_LABELS: Rule = Rule {
     check: Check::Rules,
     effect: Effect::ZoneLoss,
     meaning: "The order of failover is another than the list says.",
-    cause: "An entry counts only if the client's and the endpoint's labels agree, and all entries before \
-            it as well. Of entries with the same key Istio keeps the last.",
+    cause: "An entry counts only if the client's and the endpoint's labels agree, and all entries \
+            before it as well. Of entries with the same key Istio keeps the last.",
     fix: "Use each key once, and only labels that the pods carry.",
     verify: "kubectl get pods --show-labels",
     example: include_str!("../examples/ZRI015.diff"),
@@ -222,10 +254,16 @@ fn priority_labels(context: &Context<'_>) -> Vec<Found> {
         let twice = keys.iter().enumerate().find(|(index, key)| keys[..*index].contains(key));
         if let Some((_, twice)) = twice {
             found.push(
-                Found::new(Severity::Warning, format!("failoverPriority in DestinationRule {key} names {twice} twice; Istio keeps the last"))
-                    .at("DestinationRule", key, &path, setting.failover_priority.join(", "))
-                    .fix(format!("kubectl edit destinationrule {}{}", key.name, in_namespace(key)))
-                    .verify(show(key)),
+                Found::new(
+                    Severity::Warning,
+                    format!(
+                        "failoverPriority in DestinationRule {key} names {twice} twice; Istio \
+                         keeps the last"
+                    ),
+                )
+                .at("DestinationRule", key, &path, setting.failover_priority.join(", "))
+                .fix(format!("kubectl edit destinationrule {}{}", key.name, in_namespace(key)))
+                .verify(show(key)),
             );
         }
         let Some(labels) = pod_labels(context, &fully_qualified(host, &key.namespace)) else {
@@ -237,10 +275,17 @@ fn priority_labels(context: &Context<'_>) -> Vec<Found> {
             keys.into_iter().filter(|label| !topology(label) && !labels.contains(*label)).collect();
         if !unknown.is_empty() {
             found.push(
-                Found::new(Severity::Warning, format!("failoverPriority in DestinationRule {key} names {}, which no pod of {host} carries", listed(&unknown)))
-                    .at("DestinationRule", key, &path, setting.failover_priority.join(", "))
-                    .fix(format!("kubectl edit destinationrule {}{}", key.name, in_namespace(key)))
-                    .verify(format!("kubectl get pods{} --show-labels", in_namespace(key))),
+                Found::new(
+                    Severity::Warning,
+                    format!(
+                        "failoverPriority in DestinationRule {key} names {}, which no pod of \
+                         {host} carries",
+                        listed(&unknown)
+                    ),
+                )
+                .at("DestinationRule", key, &path, setting.failover_priority.join(", "))
+                .fix(format!("kubectl edit destinationrule {}{}", key.name, in_namespace(key)))
+                .verify(format!("kubectl get pods{} --show-labels", in_namespace(key))),
             );
         }
     }
@@ -269,10 +314,11 @@ pub(super) const RING: Rule = Rule {
     check: Check::Rules,
     effect: Effect::ZoneLoss,
     meaning: "The zones do not fail over in the order of the ring.",
-    cause: "One list of priorities cannot describe a ring: it orders by what clients and endpoints have in \
-            common, and then a is nearer to b than to c, b to c than to a, c to a than to b has no solution.",
-    fix: "Give each zone's subset a failoverPriority of its own, in one rule that spans the zones; or take \
-          the default, in which both other zones share the load.",
+    cause: "One list of priorities cannot describe a ring: it orders by what clients and \
+            endpoints have in common, and then a is nearer to b than to c, b to c than to a, c to \
+            a than to b has no solution.",
+    fix: "Give each zone's subset a failoverPriority of its own, in one rule that spans the \
+          zones; or take the default, in which both other zones share the load.",
     verify: "kubectl zone-rollout diagnose traffic",
     example: include_str!("../examples/ZRI016.diff"),
     find: ring,
@@ -287,11 +333,21 @@ fn ring(context: &Context<'_>) -> Vec<Found> {
     settings(context)
         .filter(|(_, _, _, setting)| is_ring(setting))
         .map(|(key, _, path, setting)| {
-            let ring = listed(setting.failover.iter().map(|entry| format!("{} → {}", entry.from, entry.to)));
-            Found::new(Severity::Info, format!("DestinationRule {key} asks for a ring of zones, which failover cannot express"))
-                .at("DestinationRule", key, format!("{path}.failover"), ring)
-                .fix("give each zone's stable subset a failoverPriority of its own in one rule that spans the zones")
-                .verify(show(key))
+            let ring = listed(
+                setting.failover.iter().map(|entry| format!("{} → {}", entry.from, entry.to)),
+            );
+            Found::new(
+                Severity::Info,
+                format!(
+                    "DestinationRule {key} asks for a ring of zones, which failover cannot express"
+                ),
+            )
+            .at("DestinationRule", key, format!("{path}.failover"), ring)
+            .fix(
+                "give each zone's stable subset a failoverPriority of its own in one rule that \
+                 spans the zones",
+            )
+            .verify(show(key))
         })
         .collect()
 }

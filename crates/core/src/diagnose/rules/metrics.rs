@@ -49,7 +49,7 @@ fn is_unknown(matcher: &Matcher, added: &BTreeSet<String>) -> bool {
     let peer = label.strip_prefix("source_").or_else(|| label.strip_prefix("destination_"));
     matcher.metric.starts_with("istio_")
         && FAMILIES.iter().any(|family| label.starts_with(family))
-        && !peer.is_some_and(|label| PEER.contains(&label))
+        && peer.is_none_or(|label| !PEER.contains(&label))
         && !OTHER.contains(&label)
         && !(matcher.metric.starts_with("istio_tcp_") && ZTUNNEL.contains(&label))
         && !added.contains(label)
@@ -77,7 +77,9 @@ fn collect_overrides(value: &Value, added: &mut BTreeSet<String>) {
     }
 }
 
-const MEANT: &str = "one Rollout serves one zone, so its name tells the zone: destination_workload=\"ROLLOUT\" (before Istio 1.22 =~\"ROLLOUT(-[0-9a-z]+)?\")";
+const MEANT: &str = "one Rollout serves one zone, so its name tells the zone: \
+                     destination_workload=\"ROLLOUT\" (before Istio 1.22 \
+                     =~\"ROLLOUT(-[0-9a-z]+)?\")";
 
 pub(super) const LABEL: Rule = Rule {
     code: "ZRM001",
@@ -85,7 +87,8 @@ pub(super) const LABEL: Rule = Rule {
     check: Check::Analysis,
     effect: Effect::Release,
     meaning: "The query returns nothing: the analysis ends in Error, and the Rollout is aborted.",
-    cause: "Istio's metrics have no label for a zone or for pod labels (unless a Telemetry adds one).",
+    cause: "Istio's metrics have no label for a zone or for pod labels (unless a Telemetry adds \
+            one).",
     fix: "Tell zones by destination_workload: one Rollout serves one zone.",
     verify: "kubectl get analysisruns",
     example: include_str!("../examples/ZRM001.diff"),
@@ -119,10 +122,28 @@ fn unknown_labels(
                 .collect();
             if !unknown.is_empty() {
                 found.push(
-                    Found::new(Severity::Error, format!("metric {} of {kind} {key} asks for {}, which Istio's metrics do not have: no data, and the Rollout is aborted", metric.name, listed(&unknown)))
-                        .at(kind, key, format!("spec.metrics[{index}].provider.prometheus.query"), listed(&unknown))
-                        .fix(format!("{MEANT}: kubectl edit {} {}{}", kind.to_ascii_lowercase(), key.name, in_namespace(key)))
-                        .verify(format!("kubectl get analysisruns{}", in_namespace(key))),
+                    Found::new(
+                        Severity::Error,
+                        format!(
+                            "metric {} of {kind} {key} asks for {}, which Istio's metrics do not \
+                             have: no data, and the Rollout is aborted",
+                            metric.name,
+                            listed(&unknown)
+                        ),
+                    )
+                    .at(
+                        kind,
+                        key,
+                        format!("spec.metrics[{index}].provider.prometheus.query"),
+                        listed(&unknown),
+                    )
+                    .fix(format!(
+                        "{MEANT}: kubectl edit {} {}{}",
+                        kind.to_ascii_lowercase(),
+                        key.name,
+                        in_namespace(key)
+                    ))
+                    .verify(format!("kubectl get analysisruns{}", in_namespace(key))),
                 );
             }
         }
@@ -136,8 +157,8 @@ pub(super) const ALERT: Rule = Rule {
     check: Check::Analysis,
     effect: Effect::Blind,
     meaning: "The alert never fires.",
-    cause: "Istio's metrics have no label for a zone or for pod labels (unless a Telemetry adds one), so the \
-            expression is always empty.",
+    cause: "Istio's metrics have no label for a zone or for pod labels (unless a Telemetry adds \
+            one), so the expression is always empty.",
     fix: "Tell zones by destination_workload: one Rollout serves one zone.",
     verify: "kubectl get prometheusrules",
     example: include_str!("../examples/ZRM007.diff"),
@@ -163,10 +184,25 @@ fn alerts(context: &Context<'_>) -> Vec<Found> {
             let name = rule["alert"].as_str().or(rule["record"].as_str()).unwrap_or_default();
             if !unknown.is_empty() {
                 found.push(
-                    Found::new(Severity::Warning, format!("alert {name} of PrometheusRule {key} asks for {}, which Istio's metrics do not have: it never fires", listed(&unknown)))
-                        .at("PrometheusRule", key, path, listed(&unknown))
-                        .fix(format!("{MEANT}: kubectl edit prometheusrule {}{}", key.name, in_namespace(key)))
-                        .verify(format!("kubectl get prometheusrule {}{} -o yaml", key.name, in_namespace(key))),
+                    Found::new(
+                        Severity::Warning,
+                        format!(
+                            "alert {name} of PrometheusRule {key} asks for {}, which Istio's \
+                             metrics do not have: it never fires",
+                            listed(&unknown)
+                        ),
+                    )
+                    .at("PrometheusRule", key, path, listed(&unknown))
+                    .fix(format!(
+                        "{MEANT}: kubectl edit prometheusrule {}{}",
+                        key.name,
+                        in_namespace(key)
+                    ))
+                    .verify(format!(
+                        "kubectl get prometheusrule {}{} -o yaml",
+                        key.name,
+                        in_namespace(key)
+                    )),
                 );
             }
         }
@@ -180,10 +216,11 @@ pub(super) const NO_SERIES: Rule = Rule {
     check: Check::Analysis,
     effect: Effect::Release,
     meaning: "The query returns nothing: the analysis ends in Error, and the Rollout is aborted.",
-    cause: "destination_service is the Service that clients call. With subsets that is one and the same for \
-            stable and canary pods; a canary Service counts nothing, or does not exist.",
-    fix: "Tell stable and canary apart by destination_canonical_revision or destination_version, or by \
-          destination_workload.",
+    cause: "destination_service is the Service that clients call. With subsets that is one and \
+            the same for stable and canary pods; a canary Service counts nothing, or does not \
+            exist.",
+    fix: "Tell stable and canary apart by destination_canonical_revision or destination_version, \
+          or by destination_workload.",
     verify: "kubectl get analysisruns",
     example: include_str!("../examples/ZRM002.diff"),
     find: no_series,
@@ -200,11 +237,35 @@ fn no_series(context: &Context<'_>) -> Vec<Found> {
                 if let Some(why) = counts_nothing(context, &usage, &service) {
                     let key = usage.key();
                     found.push(
-                        Found::new(Severity::Error, format!("{} {key} asks for destination_service {text} for Rollout {}, but {why}: no data, Error, abort", usage.kind(), usage.rollout.meta.name))
-                            .at(usage.kind(), &key, format!("spec.metrics[{index}].provider.prometheus.query"), &text)
-                            .at("Rollout", &usage.rollout.meta.key(), usage.path(), &usage.reference.template_name)
-                            .fix(format!("ask for the Service that clients call, and tell the canary by destination_canonical_revision: kubectl edit {} {}{}", usage.kind().to_ascii_lowercase(), key.name, in_namespace(&key)))
-                            .verify(format!("kubectl get analysisruns{}", in_namespace(&key))),
+                        Found::new(
+                            Severity::Error,
+                            format!(
+                                "{} {key} asks for destination_service {text} for Rollout {}, but \
+                                 {why}: no data, Error, abort",
+                                usage.kind(),
+                                usage.rollout.meta.name
+                            ),
+                        )
+                        .at(
+                            usage.kind(),
+                            &key,
+                            format!("spec.metrics[{index}].provider.prometheus.query"),
+                            &text,
+                        )
+                        .at(
+                            "Rollout",
+                            &usage.rollout.meta.key(),
+                            usage.path(),
+                            &usage.reference.template_name,
+                        )
+                        .fix(format!(
+                            "ask for the Service that clients call, and tell the canary by \
+                             destination_canonical_revision: kubectl edit {} {}{}",
+                            usage.kind().to_ascii_lowercase(),
+                            key.name,
+                            in_namespace(&key)
+                        ))
+                        .verify(format!("kubectl get analysisruns{}", in_namespace(&key))),
                     );
                 }
             }

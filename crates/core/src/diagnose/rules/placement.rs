@@ -35,10 +35,10 @@ pub(super) const MISMATCH: Rule = Rule {
     title: "Label, affinity and route name different zones",
     check: Check::Zones,
     effect: Effect::WrongPlace,
-    meaning: "Clients of one zone are served by pods in another, and a release of a zone changes another \
-              zone's traffic.",
-    cause: "The zone is written in several places: the Rollout's label, its pods' affinity, and the \
-            sourceLabels of the route that the Rollout weighs. Nothing keeps them together.",
+    meaning: "Clients of one zone are served by pods in another, and a release of a zone changes \
+              another zone's traffic.",
+    cause: "The zone is written in several places: the Rollout's label, its pods' affinity, and \
+            the sourceLabels of the route that the Rollout weighs. Nothing keeps them together.",
     fix: "Write the same zone everywhere.",
     verify: "kubectl get pods -o wide",
     example: include_str!("../examples/ZRK010.diff"),
@@ -79,11 +79,24 @@ fn mismatch(context: &Context<'_>) -> Vec<Found> {
             if !wanted.is_empty() && wanted.iter().all(|zone| !zones.contains(*zone)) {
                 let service = &route.virtual_service;
                 found.push(
-                    Found::new(Severity::Error, format!("route {} of VirtualService {service} takes clients in {} to Rollout {key}, whose pods are bound to {bound}", route.route.name, listed(&wanted)))
-                        .at("VirtualService", service, format!("spec.http[{}].match", route.index), listed(&wanted))
-                        .at("Rollout", &key, "spec.template.spec", &bound)
-                        .fix(edit(&key))
-                        .verify(pods(rollout)),
+                    Found::new(
+                        Severity::Error,
+                        format!(
+                            "route {} of VirtualService {service} takes clients in {} to Rollout \
+                             {key}, whose pods are bound to {bound}",
+                            route.route.name,
+                            listed(&wanted)
+                        ),
+                    )
+                    .at(
+                        "VirtualService",
+                        service,
+                        format!("spec.http[{}].match", route.index),
+                        listed(&wanted),
+                    )
+                    .at("Rollout", &key, "spec.template.spec", &bound)
+                    .fix(edit(&key))
+                    .verify(pods(rollout)),
                 );
             }
         }
@@ -114,11 +127,17 @@ fn same_zone(context: &Context<'_>) -> Vec<Found> {
             }
             let key = rollouts[1].meta.key();
             found.push(
-                Found::new(Severity::Error, format!("Rollouts {} stand for different zones, but the pods of all are bound to {zone}", listed(rollouts.iter().map(|rollout| &rollout.meta.name))))
-                    .at("Rollout", &key, "spec.template.spec", &zone)
-                    .at("Rollout", &rollouts[0].meta.key(), "spec.template.spec", &zone)
-                    .fix(edit(&key))
-                    .verify(pods(rollouts[1])),
+                Found::new(
+                    Severity::Error,
+                    format!(
+                        "Rollouts {} stand for different zones, but the pods of all are bound to {zone}",
+                        listed(rollouts.iter().map(|rollout| &rollout.meta.name))
+                    ),
+                )
+                .at("Rollout", &key, "spec.template.spec", &zone)
+                .at("Rollout", &rollouts[0].meta.key(), "spec.template.spec", &zone)
+                .fix(edit(&key))
+                .verify(pods(rollouts[1])),
             );
         }
     }
@@ -131,8 +150,8 @@ pub(super) const UNSCHEDULABLE: Rule = Rule {
     check: Check::Zones,
     effect: Effect::Pods,
     meaning: "Some pods of the zone stay Pending: the release never becomes complete.",
-    cause: "The pods are bound to one zone, and a spread or anti-affinity rule asks for more zones or nodes \
-            than there are.",
+    cause: "The pods are bound to one zone, and a spread or anti-affinity rule asks for more \
+            zones or nodes than there are.",
     fix: "Spread over kubernetes.io/hostname, without a condition that one zone cannot meet.",
     verify: "kubectl get pods -o wide",
     example: include_str!("../examples/ZRK011.diff"),
@@ -207,7 +226,8 @@ fn unmet(template: &Value, places: &Places) -> Option<(String, String)> {
             return Some((
                 path,
                 format!(
-                    "nodeAffinityPolicy Ignore counts zones they may not run in, so at most {skew} fit"
+                    "nodeAffinityPolicy Ignore counts zones they may not run in, so at most \
+                     {skew} fit"
                 ),
             ));
         }
@@ -284,7 +304,8 @@ fn one_node(context: &Context<'_>) -> Vec<Found> {
                 Some(_) => continue,
                 None if spread => continue,
                 None => format!(
-                    "nothing spreads the pods of Rollout {key} over the nodes of its zone; all may run on one"
+                    "nothing spreads the pods of Rollout {key} over the nodes of its zone; all \
+                     may run on one"
                 ),
             };
             let severity = if running.is_empty() { Severity::Info } else { Severity::Warning };
@@ -330,8 +351,8 @@ pub(super) const UNBOUND: Rule = Rule {
     check: Check::Zones,
     effect: Effect::WrongPlace,
     meaning: "Its pods may run in any zone, so that a release of this zone changes others.",
-    cause: "The Rollout belongs to a group with one Rollout for each zone, and has neither a required affinity \
-            nor a node selector for one.",
+    cause: "The Rollout belongs to a group with one Rollout for each zone, and has neither a \
+            required affinity nor a node selector for one.",
     fix: "Add a required nodeAffinity on topology.kubernetes.io/zone.",
     verify: "kubectl get pods -o wide",
     example: include_str!("../examples/ZRK013.diff"),

@@ -1,8 +1,11 @@
 //! What a Rollout refers to, and what the controller refuses about it.
 
+use serde_json::json;
+
 use std::collections::BTreeMap;
 
 use super::routes::{edit, show};
+use crate::diagnose::command;
 use crate::diagnose::context::{Context, in_namespace, listed};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::rule::{Check, Rule};
@@ -38,7 +41,8 @@ pub(super) const ROUTES_OMITTED: Rule = Rule {
     check: Check::Rollouts,
     effect: Effect::Release,
     meaning: "The Rollout becomes InvalidSpec: no route gets weights and nothing moves.",
-    cause: "Without `routes` the controller accepts a VirtualService only if it has exactly one HTTP route.",
+    cause: "Without `routes` the controller accepts a VirtualService only if it has exactly one \
+            HTTP route.",
     fix: "Name the routes.",
     verify: "kubectl get rollout NAME",
     example: include_str!("../examples/ZRA001.diff"),
@@ -58,14 +62,20 @@ fn routes_omitted(context: &Context<'_>) -> Vec<Found> {
             continue;
         }
         let key = rollout.meta.key();
-        let names =
-            http.iter().map(|route| format!("\"{}\"", route.name)).collect::<Vec<_>>().join(",");
+        let names: Vec<&String> = http.iter().map(|route| &route.name).collect();
         found.push(
-            Found::new(Severity::Error, format!("Rollout {key} names no routes, but VirtualService {service} has {} HTTP routes: the Rollout becomes InvalidSpec and no route gets weights", http.len()))
-                .at("Rollout", &key, ROUTES, "missing")
-                .at("VirtualService", &service, "spec.http", format!("{} routes", http.len()))
-                .fix(format!("kubectl patch rollout {}{} --type=merge -p '{{\"spec\":{{\"strategy\":{{\"canary\":{{\"trafficRouting\":{{\"istio\":{{\"virtualService\":{{\"routes\":[{names}]}}}}}}}}}}}}}}'", key.name, in_namespace(&key)))
-                .verify(see(rollout)),
+            Found::new(
+                Severity::Error,
+                format!(
+                    "Rollout {key} names no routes, but VirtualService {service} has {} HTTP \
+                     routes: the Rollout becomes InvalidSpec and no route gets weights",
+                    http.len()
+                ),
+            )
+            .at("Rollout", &key, ROUTES, "missing")
+            .at("VirtualService", &service, "spec.http", format!("{} routes", http.len()))
+            .fix(command::set("Rollout", &key, ROUTES, json!(names)))
+            .verify(see(rollout)),
         );
     }
     found
@@ -77,8 +87,8 @@ pub(super) const ROUTE_MISSING: Rule = Rule {
     check: Check::Rollouts,
     effect: Effect::Release,
     meaning: "The Rollout becomes InvalidSpec: nothing moves, not even an abort.",
-    cause: "The controller looks for the route by name: HTTP Route 'x' is not found in the defined Virtual \
-            Service.",
+    cause: "The controller looks for the route by name: HTTP Route 'x' is not found in the \
+            defined Virtual Service.",
     fix: "Name a route that exists.",
     verify: "kubectl get virtualservice NAME -o yaml",
     example: include_str!("../examples/ZRA002.diff"),
@@ -87,13 +97,24 @@ pub(super) const ROUTE_MISSING: Rule = Rule {
             .filter_map(|(rollout, gap)| match gap {
                 RouteGap::NoRoute(service, name) if !name.is_empty() => {
                     let key = rollout.meta.key();
-                    let there = context.scene.routes.get(&service).map(|v| listed(v.spec.http.iter().map(|route| &route.name))).unwrap_or_default();
+                    let there = context
+                        .scene
+                        .routes
+                        .get(&service)
+                        .map(|v| listed(v.spec.http.iter().map(|route| &route.name)))
+                        .unwrap_or_default();
                     Some(
-                        Found::new(Severity::Error, format!("Rollout {key} names route {name}, which VirtualService {service} does not have: the Rollout becomes InvalidSpec"))
-                            .at("Rollout", &key, ROUTES, &name)
-                            .at("VirtualService", &service, "spec.http", format!("routes: {there}"))
-                            .fix(edit(&service))
-                            .verify(see(rollout)),
+                        Found::new(
+                            Severity::Error,
+                            format!(
+                                "Rollout {key} names route {name}, which VirtualService {service} \
+                                 does not have: the Rollout becomes InvalidSpec"
+                            ),
+                        )
+                        .at("Rollout", &key, ROUTES, &name)
+                        .at("VirtualService", &service, "spec.http", format!("routes: {there}"))
+                        .fix(edit(&service))
+                        .verify(see(rollout)),
                     )
                 }
                 _ => None,
@@ -108,8 +129,8 @@ pub(super) const DESTINATION_MISSING: Rule = Rule {
     check: Check::Rollouts,
     effect: Effect::Release,
     meaning: "The Rollout becomes InvalidSpec: nothing moves, not even an abort.",
-    cause: "The controller looks for both destinations in each route: by subset, or by Service if the Rollout \
-            names no DestinationRule (subset 'x' not found in route).",
+    cause: "The controller looks for both destinations in each route: by subset, or by Service if \
+            the Rollout names no DestinationRule (subset 'x' not found in route).",
     fix: "Add the destination to the route.",
     verify: "kubectl get virtualservice NAME -o yaml",
     example: include_str!("../examples/ZRA003.diff"),
@@ -119,11 +140,22 @@ pub(super) const DESTINATION_MISSING: Rule = Rule {
                 RouteGap::NoDestination(service, route, wanted) if !wanted.is_empty() => {
                     let key = rollout.meta.key();
                     Some(
-                        Found::new(Severity::Error, format!("route {route} of VirtualService {service} has no destination {wanted} for Rollout {key}: the Rollout becomes InvalidSpec"))
-                            .at("VirtualService", &service, format!("spec.http ({route}).route"), format!("no {wanted}"))
-                            .at("Rollout", &key, "spec.strategy.canary", wanted)
-                            .fix(edit(&service))
-                            .verify(see(rollout)),
+                        Found::new(
+                            Severity::Error,
+                            format!(
+                                "route {route} of VirtualService {service} has no destination \
+                                 {wanted} for Rollout {key}: the Rollout becomes InvalidSpec"
+                            ),
+                        )
+                        .at(
+                            "VirtualService",
+                            &service,
+                            format!("spec.http ({route}).route"),
+                            format!("no {wanted}"),
+                        )
+                        .at("Rollout", &key, "spec.strategy.canary", wanted)
+                        .fix(edit(&service))
+                        .verify(see(rollout)),
                     )
                 }
                 _ => None,
@@ -137,8 +169,8 @@ pub(super) const OBJECT_MISSING: Rule = Rule {
     title: "A Rollout refers to an object that does not exist",
     check: Check::Rollouts,
     effect: Effect::Release,
-    meaning: "Nothing moves. A missing DestinationRule stays unnoticed even after it has been created, until \
-              something else touches the Rollout.",
+    meaning: "Nothing moves. A missing DestinationRule stays unnoticed even after it has been \
+              created, until something else touches the Rollout.",
     cause: "The controller refuses the Rollout (InvalidSpec), or for a DestinationRule reports \
             DestinationRuleNotFound once and does not try again.",
     fix: "Create the object, then touch the Rollout.",
@@ -220,8 +252,9 @@ pub(super) const SERVICES: Rule = Rule {
     check: Check::Rollouts,
     effect: Effect::Release,
     meaning: "The Rollout becomes InvalidSpec: nothing moves.",
-    cause: "The controller writes the template hash into both Services. They have to be two, of this Rollout \
-            only, and select nothing that its pods do not carry; without a DestinationRule they are required.",
+    cause: "The controller writes the template hash into both Services. They have to be two, of \
+            this Rollout only, and select nothing that its pods do not carry; without a \
+            DestinationRule they are required.",
     fix: "Give each Rollout a stable and a canary Service of its own.",
     verify: "kubectl get services -o wide",
     example: include_str!("../examples/ZRA006.diff"),
@@ -237,7 +270,13 @@ fn services(context: &Context<'_>) -> Vec<Found> {
         let both = [&canary.canary_service, &canary.stable_service];
         let missing = both.iter().any(|name| name.is_none());
         if rollout.istio().is_some() && rollout.destination_rule().is_none() && missing {
-            found.push(refused(rollout, "names neither a DestinationRule nor both Services: Canary service and Stable service must be set to use traffic routing", "spec.strategy.canary", "a Service is missing"));
+            found.push(refused(
+                rollout,
+                "names neither a DestinationRule nor both Services: Canary service and Stable \
+                 service must be set to use traffic routing",
+                "spec.strategy.canary",
+                "a Service is missing",
+            ));
         }
         let same =
             canary.canary_service.is_some() && canary.canary_service == canary.stable_service;
@@ -259,8 +298,16 @@ fn services(context: &Context<'_>) -> Vec<Found> {
                 .and_then(|service| foreign_label(context, service, rollout));
             if let Some(label) = foreign {
                 found.push(
-                    refused(rollout, &format!("has Service {name}, which selects by {label}; its pods do not carry that"), "spec.template.metadata.labels", &format!("no {label}"))
-                        .at("Service", &key, "spec.selector", &label),
+                    refused(
+                        rollout,
+                        &format!(
+                            "has Service {name}, which selects by {label}; its pods do not carry \
+                             that"
+                        ),
+                        "spec.template.metadata.labels",
+                        &format!("no {label}"),
+                    )
+                    .at("Service", &key, "spec.selector", &label),
                 );
             }
         }
@@ -268,10 +315,20 @@ fn services(context: &Context<'_>) -> Vec<Found> {
     for (key, rollouts) in users.into_iter().filter(|(_, rollouts)| rollouts.len() > 1) {
         let names = listed(rollouts.iter().map(|rollout| &rollout.meta.name));
         found.push(
-            Found::new(Severity::Error, format!("Service {key} is used by Rollouts {names}; the second becomes InvalidSpec (managed by another Rollout)"))
-                .at("Service", &key, "", format!("used by {names}"))
-                .fix(format!("give each Rollout Services of its own: kubectl edit rollout {}{}", rollouts[1].meta.name, in_namespace(&key)))
-                .verify(see(rollouts[1])),
+            Found::new(
+                Severity::Error,
+                format!(
+                    "Service {key} is used by Rollouts {names}; the second becomes InvalidSpec \
+                     (managed by another Rollout)"
+                ),
+            )
+            .at("Service", &key, "", format!("used by {names}"))
+            .fix(format!(
+                "give each Rollout Services of its own: kubectl edit rollout {}{}",
+                rollouts[1].meta.name,
+                in_namespace(&key)
+            ))
+            .verify(see(rollouts[1])),
         );
     }
     found
@@ -329,11 +386,28 @@ fn managed_routes(context: &Context<'_>) -> Vec<Found> {
         .filter(|(_, rollouts)| rollouts.len() > 1)
         .map(|((service, name), rollouts)| {
             let names = listed(rollouts.iter().map(|rollout| &rollout.meta.name));
-            let mut found = Found::new(Severity::Warning, format!("Rollouts {names} all manage a route {name} in VirtualService {service}; each removes the other's"));
+            let mut found = Found::new(
+                Severity::Warning,
+                format!(
+                    "Rollouts {names} all manage a route {name} in VirtualService {service}; each \
+                     removes the other's"
+                ),
+            );
             for rollout in &rollouts {
-                found = found.at("Rollout", &rollout.meta.key(), "spec.strategy.canary.trafficRouting.managedRoutes", &name);
+                found = found.at(
+                    "Rollout",
+                    &rollout.meta.key(),
+                    "spec.strategy.canary.trafficRouting.managedRoutes",
+                    &name,
+                );
             }
-            found.fix(format!("kubectl edit rollout {}{}", rollouts[1].meta.name, in_namespace(&rollouts[1].meta.key()))).verify(show(&service))
+            found
+                .fix(format!(
+                    "kubectl edit rollout {}{}",
+                    rollouts[1].meta.name,
+                    in_namespace(&rollouts[1].meta.key())
+                ))
+                .verify(show(&service))
         })
         .collect()
 }
@@ -343,9 +417,10 @@ pub(super) const ORPHANED_RULE: Rule = Rule {
     title: "A DestinationRule belongs to a Rollout that is gone",
     check: Check::Rollouts,
     effect: Effect::WrongPlace,
-    meaning: "The controller takes the template hash from all subsets of the rule, including other Rollouts': \
-              stable and canary pods mix.",
-    cause: "The annotation managed-by-rollouts names a Rollout that does not exist or refers to another rule.",
+    meaning: "The controller takes the template hash from all subsets of the rule, including \
+              other Rollouts': stable and canary pods mix.",
+    cause: "The annotation managed-by-rollouts names a Rollout that does not exist or refers to \
+            another rule.",
     fix: "Remove the annotation, or bring the Rollout back.",
     verify: "kubectl get destinationrule NAME -o yaml",
     example: include_str!("../examples/ZRA018.diff"),
@@ -362,10 +437,24 @@ pub(super) const ORPHANED_RULE: Rule = Rule {
                     && !context.writers(rule).iter().any(|rollout| rollout.meta.name == **name)
             })
             .map(|(key, _, name)| {
-                Found::new(Severity::Warning, format!("DestinationRule {key} is marked as Rollout {name}'s, which does not exist or refers to another rule"))
-                    .at("DestinationRule", key, format!("metadata.annotations[{MARK}]"), name)
-                    .fix(format!("kubectl annotate destinationrule {}{} {MARK}-", key.name, in_namespace(key)))
-                    .verify(format!("kubectl get destinationrule {}{} -o yaml", key.name, in_namespace(key)))
+                Found::new(
+                    Severity::Warning,
+                    format!(
+                        "DestinationRule {key} is marked as Rollout {name}'s, which does not \
+                         exist or refers to another rule"
+                    ),
+                )
+                .at("DestinationRule", key, format!("metadata.annotations[{MARK}]"), name)
+                .fix(format!(
+                    "kubectl annotate destinationrule {}{} {MARK}-",
+                    key.name,
+                    in_namespace(key)
+                ))
+                .verify(format!(
+                    "kubectl get destinationrule {}{} -o yaml",
+                    key.name,
+                    in_namespace(key)
+                ))
             })
             .collect()
     },
@@ -377,8 +466,8 @@ pub(super) const INVALID_SPEC: Rule = Rule {
     check: Check::Rollouts,
     effect: Effect::Release,
     meaning: "Nothing of the Rollout is reconciled: no step, no weight, no abort.",
-    cause: "The controller checks the Rollout and what it refers to before anything else, and says why in the \
-            condition InvalidSpec. There is no event for it.",
+    cause: "The controller checks the Rollout and what it refers to before anything else, and \
+            says why in the condition InvalidSpec. There is no event for it.",
     fix: "Correct what the message names.",
     verify: "kubectl get rollout NAME -o yaml",
     example: include_str!("../examples/ZRA020.diff"),

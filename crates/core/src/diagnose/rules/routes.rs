@@ -1,7 +1,10 @@
 //! Routes of VirtualServices: shared, shadowed, or missing for some clients.
 
+use serde_json::json;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::diagnose::command;
 use crate::diagnose::context::{Claim, Context, in_mesh, in_namespace, is_catch_all, listed};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::rule::{Check, Rule};
@@ -24,10 +27,11 @@ pub(super) const SHARED_ROUTE: Rule = Rule {
     title: "Several Rollouts weigh the same route",
     check: Check::Routes,
     effect: Effect::RequestsFail,
-    meaning: "With different subsets, one Rollout deletes the destinations of the other, which then becomes \
-              InvalidSpec; with the same, both overwrite each other's weights without end.",
-    cause: "The Rollouts controller owns all destinations of the routes that a Rollout names, and deletes \
-            those with a weight that are not the Rollout's (`processRoutes`).",
+    meaning: "With different subsets, one Rollout deletes the destinations of the other, which \
+              then becomes InvalidSpec; with the same, both overwrite each other's weights \
+              without end.",
+    cause: "The Rollouts controller owns all destinations of the routes that a Rollout names, and \
+            deletes those with a weight that are not the Rollout's (`processRoutes`).",
     fix: "Give each Rollout a route of its own name.",
     verify: "kubectl get virtualservice NAME -o yaml",
     example: include_str!("../examples/ZRI003.diff"),
@@ -44,14 +48,26 @@ fn shared_route(context: &Context<'_>) -> Vec<Found> {
         .map(|((key, index), claims)| {
             let name = name_of(claims[0].route, index);
             let rollouts = listed(claims.iter().map(|claim| &claim.rollout.meta.name));
-            let title = format!("route {name} of VirtualService {key} is weighed by {rollouts}; each deletes or overwrites the other's destinations");
-            let mut found = Found::new(Severity::Critical, title)
-                .at("VirtualService", &key, format!("spec.http[{index}]"), &name);
+            let title = format!(
+                "route {name} of VirtualService {key} is weighed by {rollouts}; each deletes or \
+                 overwrites the other's destinations"
+            );
+            let mut found = Found::new(Severity::Critical, title).at(
+                "VirtualService",
+                &key,
+                format!("spec.http[{index}]"),
+                &name,
+            );
             for claim in &claims {
                 let path = "spec.strategy.canary.trafficRouting.istio.virtualService.routes";
                 found = found.at("Rollout", &claim.rollout.meta.key(), path, &name);
             }
-            found.fix(format!("add a route for each Rollout and name it in its virtualService.routes: {}", edit(&key))).verify(show(&key))
+            found
+                .fix(format!(
+                    "add a route for each Rollout and name it in its virtualService.routes: {}",
+                    edit(&key)
+                ))
+                .verify(show(&key))
         })
         .collect()
 }
@@ -61,9 +77,10 @@ pub(super) const DUPLICATE_NAME: Rule = Rule {
     title: "Two routes have the same name",
     check: Check::Routes,
     effect: Effect::WrongPlace,
-    meaning: "Only the first of them gets the weights; requests of the second one never reach the canary, or \
-              stay there.",
-    cause: "Istio does not check the names; the Rollouts controller takes the first route with the name.",
+    meaning: "Only the first of them gets the weights; requests of the second one never reach the \
+              canary, or stay there.",
+    cause: "Istio does not check the names; the Rollouts controller takes the first route with \
+            the name.",
     fix: "Give each route a name of its own, and name all of them in the Rollout.",
     verify: "kubectl get virtualservice NAME -o yaml",
     example: include_str!("../examples/ZRI004.diff"),
@@ -82,10 +99,17 @@ fn duplicate_name(context: &Context<'_>) -> Vec<Found> {
                 });
                 let severity = if claimed { Severity::Error } else { Severity::Warning };
                 found.push(
-                    Found::new(severity, format!("VirtualService {key} has more than one route called {}; the Rollouts controller weighs the first only", route.name))
-                        .at("VirtualService", key, format!("spec.http[{index}].name"), &route.name)
-                        .fix(edit(key))
-                        .verify(show(key)),
+                    Found::new(
+                        severity,
+                        format!(
+                            "VirtualService {key} has more than one route called {}; the Rollouts \
+                             controller weighs the first only",
+                            route.name
+                        ),
+                    )
+                    .at("VirtualService", key, format!("spec.http[{index}].name"), &route.name)
+                    .fix(edit(key))
+                    .verify(show(key)),
                 );
             }
         }
@@ -98,10 +122,11 @@ pub(super) const NO_CATCH_ALL: Rule = Rule {
     title: "Clients outside the zones match no route",
     check: Check::Routes,
     effect: Effect::WrongPlace,
-    meaning: "Clients on nodes of another zone, or of none, reach all pods in all zones including the canary, \
-              past the weights. At a gateway, or if another route matches by request, they get 404.",
-    cause: "If no route with sourceLabels applies to a sidecar, istiod installs the plain route of the \
-            Service instead of none.",
+    meaning: "Clients on nodes of another zone, or of none, reach all pods in all zones including \
+              the canary, past the weights. At a gateway, or if another route matches by request, \
+              they get 404.",
+    cause: "If no route with sourceLabels applies to a sidecar, istiod installs the plain route \
+            of the Service instead of none.",
     fix: "Add a last route without match, to the stable subsets.",
     verify: "istioctl proxy-config routes POD",
     example: include_str!("../examples/ZRI043.diff"),
@@ -196,10 +221,26 @@ pub(super) const GATEWAYS_HIDE_LABELS: Rule = Rule {
                     !entry.gateways.is_empty() && !entry.source_labels.is_empty()
                 });
                 found.extend(both.map(|at| {
-                    Found::new(Severity::Error, format!("route {} of VirtualService {key} sets gateways and sourceLabels in one match; the labels are not looked at", name_of(route, index)))
-                        .at("VirtualService", key, format!("spec.http[{index}].match[{at}]"), format!("gateways: {}", route.matches[at].gateways.join(", ")))
-                        .fix(format!("kubectl patch virtualservice {}{} --type=json -p '[{{\"op\":\"remove\",\"path\":\"/spec/http/{index}/match/{at}/gateways\"}}]'", key.name, in_namespace(key)))
-                        .verify(show(key))
+                    Found::new(
+                        Severity::Error,
+                        format!(
+                            "route {} of VirtualService {key} sets gateways and sourceLabels in \
+                             one match; the labels are not looked at",
+                            name_of(route, index)
+                        ),
+                    )
+                    .at(
+                        "VirtualService",
+                        key,
+                        format!("spec.http[{index}].match[{at}]"),
+                        format!("gateways: {}", route.matches[at].gateways.join(", ")),
+                    )
+                    .fix(command::remove(
+                        "VirtualService",
+                        key,
+                        &[&format!("spec.http[{index}].match[{at}].gateways")],
+                    ))
+                    .verify(show(key))
                 }));
             }
         }
@@ -222,15 +263,30 @@ pub(super) const UNREACHABLE: Rule = Rule {
             .claims()
             .iter()
             .filter_map(|claim| {
-                let before = claim.virtual_service.spec.http[..claim.index].iter().position(is_catch_all)?;
+                let before =
+                    claim.virtual_service.spec.http[..claim.index].iter().position(is_catch_all)?;
                 let key = claim.virtual_service.meta.key();
                 let name = name_of(claim.route, claim.index);
                 Some(
-                    Found::new(Severity::Error, format!("route {name} of VirtualService {key} is never reached: route {} before it takes every request, so the weights of Rollout {} decide nothing", name_of(&claim.virtual_service.spec.http[before], before), claim.rollout.meta.name))
-                        .at("VirtualService", &key, format!("spec.http[{before}]"), "takes every request")
-                        .at("VirtualService", &key, format!("spec.http[{}]", claim.index), &name)
-                        .fix(edit(&key))
-                        .verify(show(&key)),
+                    Found::new(
+                        Severity::Error,
+                        format!(
+                            "route {name} of VirtualService {key} is never reached: route {} \
+                             before it takes every request, so the weights of Rollout {} decide \
+                             nothing",
+                            name_of(&claim.virtual_service.spec.http[before], before),
+                            claim.rollout.meta.name
+                        ),
+                    )
+                    .at(
+                        "VirtualService",
+                        &key,
+                        format!("spec.http[{before}]"),
+                        "takes every request",
+                    )
+                    .at("VirtualService", &key, format!("spec.http[{}]", claim.index), &name)
+                    .fix(edit(&key))
+                    .verify(show(&key)),
                 )
             })
             .collect()
@@ -243,7 +299,8 @@ pub(super) const HOST_TWICE: Rule = Rule {
     check: Check::Routes,
     effect: Effect::WrongPlace,
     meaning: "Sidecars use the older one only; the routes of the other have no effect.",
-    cause: "Istio does not merge the VirtualServices of a host for sidecars (it does for gateways).",
+    cause: "Istio does not merge the VirtualServices of a host for sidecars (it does for \
+            gateways).",
     fix: "Put all routes into one VirtualService.",
     verify: "istioctl analyze",
     example: include_str!("../examples/ZRI047.diff"),
@@ -257,10 +314,17 @@ fn host_twice(context: &Context<'_>) -> Vec<Found> {
         for (host, spellings) in Context::hosts(virtual_service) {
             if spellings.len() > 1 {
                 found.push(
-                    Found::new(Severity::Info, format!("VirtualService {key} names {host} twice, as {}; istioctl analyze reports it against itself (IST0109)", spellings.join(" and ")))
-                        .at("VirtualService", key, "spec.hosts", spellings.join(", "))
-                        .fix(format!("kubectl patch virtualservice {}{} --type=merge -p '{{\"spec\":{{\"hosts\":[\"{host}\"]}}}}'", key.name, in_namespace(key)))
-                        .verify(show(key)),
+                    Found::new(
+                        Severity::Info,
+                        format!(
+                            "VirtualService {key} names {host} twice, as {}; istioctl analyze \
+                             reports it against itself (IST0109)",
+                            spellings.join(" and ")
+                        ),
+                    )
+                    .at("VirtualService", key, "spec.hosts", spellings.join(", "))
+                    .fix(command::set("VirtualService", key, "spec.hosts", json!([host])))
+                    .verify(show(key)),
                 );
             }
             by_host.entry(host).or_default().push((key, virtual_service));
@@ -305,11 +369,12 @@ pub(super) const GATEWAY_PAST_WEIGHTS: Rule = Rule {
     title: "Requests from outside pass by the weights",
     check: Check::Routes,
     effect: Effect::WrongPlace,
-    meaning: "What comes in by the gateway reaches all pods including the canary, whatever the weights are.",
-    cause: "A VirtualService counts only for the gateways it names; without any it counts for sidecars. The \
-            gateway's own VirtualService leads to the plain host.",
-    fix: "Name the gateway in the VirtualService with the weights (gateways: [mesh, GATEWAY]), or send its \
-          route to the stable subset.",
+    meaning: "What comes in by the gateway reaches all pods including the canary, whatever the \
+              weights are.",
+    cause: "A VirtualService counts only for the gateways it names; without any it counts for \
+            sidecars. The gateway's own VirtualService leads to the plain host.",
+    fix: "Name the gateway in the VirtualService with the weights (gateways: [mesh, GATEWAY]), or \
+          send its route to the stable subset.",
     verify: "istioctl proxy-config routes GATEWAY-POD",
     example: include_str!("../examples/ZRI045.diff"),
     find: gateway_past_weights,
@@ -331,11 +396,22 @@ fn gateway_past_weights(context: &Context<'_>) -> Vec<Found> {
                 let host = crate::traffic::fully_qualified(&to.destination.host, &key.namespace);
                 if let Some(other) = weighed.get(&host).filter(|other| *other != key) {
                     found.push(
-                        Found::new(Severity::Warning, format!("VirtualService {key} sends requests from outside to {host} without a subset: the weights in {other} do not count for them"))
-                            .at("VirtualService", key, format!("spec.http[{index}].route"), &to.destination.host)
-                            .at("VirtualService", other, "spec.gateways", "mesh only")
-                            .fix(edit(key))
-                            .verify(show(key)),
+                        Found::new(
+                            Severity::Warning,
+                            format!(
+                                "VirtualService {key} sends requests from outside to {host} \
+                                 without a subset: the weights in {other} do not count for them"
+                            ),
+                        )
+                        .at(
+                            "VirtualService",
+                            key,
+                            format!("spec.http[{index}].route"),
+                            &to.destination.host,
+                        )
+                        .at("VirtualService", other, "spec.gateways", "mesh only")
+                        .fix(edit(key))
+                        .verify(show(key)),
                     );
                 }
             }

@@ -1,5 +1,8 @@
 //! Steps, gates and templates of the zones of a group.
 
+use serde_json::json;
+
+use crate::diagnose::command;
 use crate::diagnose::context::{Context, in_namespace, listed};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::rule::{Check, Rule};
@@ -24,10 +27,11 @@ pub(super) const NO_GATE: Rule = Rule {
     title: "Zones move by themselves",
     check: Check::Rollouts,
     effect: Effect::Release,
-    meaning: "When the image changes everywhere, all these zones go through their weights at the same time.",
-    cause: "A Rollout starts with its first step as soon as its template changes. Timed pauses end by \
-            themselves, `promote` only ends the current one, and a PodDisruptionBudget governs evictions \
-            only: nothing orders the zones.",
+    meaning: "When the image changes everywhere, all these zones go through their weights at the \
+              same time.",
+    cause: "A Rollout starts with its first step as soon as its template changes. Timed pauses \
+            end by themselves, `promote` only ends the current one, and a PodDisruptionBudget \
+            governs evictions only: nothing orders the zones.",
     fix: "Make `pause: {}` the first step of each zone, and open one zone after another with \
           `promote --sequential`.",
     verify: "kubectl zone-rollout status",
@@ -55,7 +59,8 @@ fn no_gate(context: &Context<'_>) -> Vec<Found> {
         let mut one = Found::new(
             Severity::Warning,
             format!(
-                "{names} have no pause for a person before their first weight: when the image changes everywhere, zones change at the same time{no_order}"
+                "{names} have no pause for a person before their first weight: when the image \
+                 changes everywhere, zones change at the same time{no_order}"
             ),
         );
         for rollout in &open {
@@ -72,8 +77,17 @@ fn no_gate(context: &Context<'_>) -> Vec<Found> {
         }
         let key = first.meta.key();
         found.push(
-            one.fix(format!("kubectl patch rollout {}{} --type=json -p '[{{\"op\":\"add\",\"path\":\"/spec/strategy/canary/steps/0\",\"value\":{{\"pause\":{{}}}}}}]'", key.name, in_namespace(&key)))
-                .verify(format!("kubectl zone-rollout status {}{}", group.name, in_namespace(&key))),
+            one.fix(command::add(
+                "Rollout",
+                &key,
+                "spec.strategy.canary.steps[0]",
+                &json!({"pause": {}}),
+            ))
+            .verify(format!(
+                "kubectl zone-rollout status {}{}",
+                group.name,
+                in_namespace(&key)
+            )),
         );
     }
     found
@@ -93,10 +107,12 @@ pub(super) const STEPS_DIFFER: Rule = Rule {
     title: "Zones have different steps",
     check: Check::Rollouts,
     effect: Effect::Release,
-    meaning: "What was seen in one zone says less about the next: it takes other weights or other pauses.",
+    meaning: "What was seen in one zone says less about the next: it takes other weights or other \
+              pauses.",
     cause: "Each Rollout has steps of its own; nothing keeps them alike.",
     fix: "Give all zones the same steps.",
-    verify: "kubectl get rollouts -o custom-columns=NAME:.metadata.name,STEPS:.spec.strategy.canary.steps",
+    verify: "kubectl get rollouts -o custom-columns=NAME:.metadata.name,\
+             STEPS:.spec.strategy.canary.steps",
     example: include_str!("../examples/ZRA011.diff"),
     find: |context| {
         let mut found = Vec::new();
@@ -136,9 +152,10 @@ pub(super) const TEMPLATES_DIFFER: Rule = Rule {
     title: "Zones have different templates",
     check: Check::Rollouts,
     effect: Effect::Release,
-    meaning: "The zones run different releases, or a difference that nobody meant goes out with the next one.",
-    cause: "Each Rollout has a template of its own; labels, affinity and the zone's own name may differ, \
-            this does not look like it.",
+    meaning: "The zones run different releases, or a difference that nobody meant goes out with \
+              the next one.",
+    cause: "Each Rollout has a template of its own; labels, affinity and the zone's own name may \
+            differ, this does not look like it.",
     fix: "Bring the zones to the same template, or go on with the release that is under way.",
     verify: "kubectl zone-rollout status",
     example: include_str!("../examples/ZRA012.diff"),
@@ -189,10 +206,11 @@ pub(super) const ROLE_IN_TEMPLATE: Rule = Rule {
     title: "A template carries a label that only running pods should have",
     check: Check::Rollouts,
     effect: Effect::WrongPlace,
-    meaning: "Canary pods carry the stable label from the start and get all the traffic of stable pods, past \
-              the weights.",
-    cause: "The controller sets stableMetadata and canaryMetadata on pods and takes them away. `kubectl argo \
-            rollouts undo` copies the template of a ReplicaSet with them into the Rollout.",
+    meaning: "Canary pods carry the stable label from the start and get all the traffic of stable \
+              pods, past the weights.",
+    cause: "The controller sets stableMetadata and canaryMetadata on pods and takes them away. \
+            `kubectl argo rollouts undo` copies the template of a ReplicaSet with them into the \
+            Rollout.",
     fix: "Remove the label from the template.",
     verify: "kubectl get rollout NAME -o jsonpath='{.spec.template.metadata.labels}'",
     example: include_str!("../examples/ZRA013.diff"),
@@ -212,12 +230,31 @@ fn role_in_template(context: &Context<'_>) -> Vec<Found> {
         let labels = labels_of(template_of(context.scene, rollout));
         for label in own.into_iter().filter(|label| labels.contains_key(*label)) {
             let key = rollout.meta.key();
-            let pointer = label.replace('~', "~0").replace('/', "~1");
             found.push(
-                Found::new(Severity::Error, format!("the template of Rollout {key} carries {label}: {}, which the controller gives and takes itself; new canary pods carry it from the start", labels[label]))
-                    .at("Rollout", &key, format!("spec.template.metadata.labels[{label}]"), &labels[label])
-                    .fix(format!("kubectl patch rollout {}{} --type=json -p '[{{\"op\":\"remove\",\"path\":\"/spec/template/metadata/labels/{pointer}\"}}]'", key.name, in_namespace(&key)))
-                    .verify(format!("kubectl get rollout {}{} -o jsonpath='{{.spec.template.metadata.labels}}'", key.name, in_namespace(&key))),
+                Found::new(
+                    Severity::Error,
+                    format!(
+                        "the template of Rollout {key} carries {label}: {}, which the controller \
+                         gives and takes itself; new canary pods carry it from the start",
+                        labels[label]
+                    ),
+                )
+                .at(
+                    "Rollout",
+                    &key,
+                    format!("spec.template.metadata.labels[{label}]"),
+                    &labels[label],
+                )
+                .fix(command::remove(
+                    "Rollout",
+                    &key,
+                    &[&format!("spec.template.metadata.labels[{label}]")],
+                ))
+                .verify(format!(
+                    "kubectl get rollout {}{} -o jsonpath='{{.spec.template.metadata.labels}}'",
+                    key.name,
+                    in_namespace(&key)
+                )),
             );
         }
     }
@@ -236,7 +273,8 @@ pub(super) const LAST_JUMP: Rule = Rule {
     title: "The last step is a jump",
     check: Check::Rollouts,
     effect: Effect::Release,
-    meaning: "After the last weight the canary gets everything at once, and the old pods go soon after.",
+    meaning: "After the last weight the canary gets everything at once, and the old pods go soon \
+              after.",
     cause: "Past its last step a Rollout is promoted: weight 100, without a pause at it.",
     fix: "Add setWeight: 100 and a pause at the end.",
     verify: "kubectl get rollout NAME -o yaml",
@@ -249,16 +287,33 @@ pub(super) const LAST_JUMP: Rule = Rule {
             .filter(|(rollout, _)| rollout.istio().is_some())
             .map(|(rollout, weight)| {
                 let key = rollout.meta.key();
-                let scaled = rollout.spec.strategy.canary.as_ref().is_some_and(|canary| canary.dynamic_stable_scale);
+                let scaled = rollout
+                    .spec
+                    .strategy
+                    .canary
+                    .as_ref()
+                    .is_some_and(|canary| canary.dynamic_stable_scale);
                 let (severity, more) = if scaled {
-                    (Severity::Warning, ", while dynamicStableScale has already taken most stable pods away: requests fail for a moment")
+                    (
+                        Severity::Warning,
+                        ", while dynamicStableScale has already taken most stable pods away: \
+                         requests fail for a moment",
+                    )
                 } else {
                     (Severity::Info, "")
                 };
-                Found::new(severity, format!("Rollout {key} goes from {weight} to 100 % at once at its end{more}"))
-                    .at("Rollout", &key, "spec.strategy.canary.steps", format!("last weight {weight}"))
-                    .fix(format!("kubectl patch rollout {}{} --type=json -p '[{{\"op\":\"add\",\"path\":\"/spec/strategy/canary/steps/-\",\"value\":{{\"setWeight\":100}}}},{{\"op\":\"add\",\"path\":\"/spec/strategy/canary/steps/-\",\"value\":{{\"pause\":{{\"duration\":\"1m\"}}}}}}]'", key.name, in_namespace(&key)))
-                    .verify(steps_of(&key))
+                Found::new(
+                    severity,
+                    format!("Rollout {key} goes from {weight} to 100 % at once at its end{more}"),
+                )
+                .at("Rollout", &key, "spec.strategy.canary.steps", format!("last weight {weight}"))
+                .fix(command::add(
+                    "Rollout",
+                    &key,
+                    "spec.strategy.canary.steps[-]",
+                    &json!({"setWeight": 100}),
+                ))
+                .verify(steps_of(&key))
             })
             .collect()
     },

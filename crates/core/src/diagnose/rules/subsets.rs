@@ -1,7 +1,10 @@
 //! Subsets: who rewrites them, which definition counts, and whether anybody is in them.
 
+use serde_json::json;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::diagnose::command;
 use crate::diagnose::context::{Context, in_namespace, listed};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::rule::{Check, Rule};
@@ -15,12 +18,13 @@ pub(super) const SHARED_RULE: Rule = Rule {
     effect: Effect::RequestsFail,
     meaning: "All subsets of the rule are lost, and with them every route to one: 503 for all \
               requests in all zones, while every Rollout is Healthy.",
-    cause: "The Rollouts controller rebuilds `spec.subsets` from the two subsets of the Rollout that \
-            it reconciles and drops all others (`UpdateHash`). After two Rollouts have been reconciled \
-            nothing is left. Different subset names do not help.",
-    fix: "Give each Rollout a DestinationRule of its own with the same host; Istio merges them. Keep \
-          the policy in one more rule that no Rollout refers to.",
-    verify: "kubectl get destinationrules -o custom-columns=NAME:.metadata.name,SUBSETS:.spec.subsets[*].name",
+    cause: "The Rollouts controller rebuilds `spec.subsets` from the two subsets of the Rollout \
+            that it reconciles and drops all others (`UpdateHash`). After two Rollouts have been \
+            reconciled nothing is left. Different subset names do not help.",
+    fix: "Give each Rollout a DestinationRule of its own with the same host; Istio merges them. \
+          Keep the policy in one more rule that no Rollout refers to.",
+    verify: "kubectl get destinationrules -o \
+             custom-columns=NAME:.metadata.name,SUBSETS:.spec.subsets[*].name",
     example: include_str!("../examples/ZRI001.diff"),
     find: shared_rule,
 };
@@ -40,7 +44,8 @@ fn shared_rule(context: &Context<'_>) -> Vec<Found> {
 fn shared(context: &Context<'_>, key: &Key, rollouts: &[&Rollout]) -> Found {
     let names = listed(rollouts.iter().map(|rollout| &rollout.meta.name));
     let title = format!(
-        "DestinationRule {key} is rewritten by {names}; each drops the subsets of the others until none is left"
+        "DestinationRule {key} is rewritten by {names}; each drops the subsets of the others \
+         until none is left"
     );
     let host = context.scene.rules.get(key).map_or("HOST", |rule| rule.spec.host.as_str());
     let path = "spec.strategy.canary.trafficRouting.istio.destinationRule.name";
@@ -59,12 +64,12 @@ fn shared(context: &Context<'_>, key: &Key, rollouts: &[&Rollout]) -> Found {
     let first = &rollouts[0].meta.name;
     found
         .fix(format!(
-            "one DestinationRule a Rollout, all with host {host}, then for each Rollout: kubectl patch \
-             rollout {first}{} --type=merge -p '{{\"spec\":{{\"strategy\":{{\"canary\":{{\"trafficRouting\":{{\"istio\":{{\"destinationRule\":{{\"name\":\"{first}\"}}}}}}}}}}}}}}'",
-            in_namespace(key)
+            "one DestinationRule a Rollout, all with host {host}, then for each Rollout: {}",
+            command::set("Rollout", &rollouts[0].meta.key(), path, json!(first))
         ))
         .verify(format!(
-            "kubectl get destinationrules{} -o custom-columns=NAME:.metadata.name,SUBSETS:.spec.subsets[*].name",
+            "kubectl get destinationrules{} -o \
+             custom-columns=NAME:.metadata.name,SUBSETS:.spec.subsets[*].name",
             in_namespace(key)
         ))
 }
@@ -75,8 +80,8 @@ pub(super) const MISSING_SUBSET: Rule = Rule {
     check: Check::Rules,
     effect: Effect::RequestsFail,
     meaning: "The share of requests that is sent to the subset is answered 503 (NC, no cluster).",
-    cause: "Envoy has a cluster for each subset that a DestinationRule of the host defines. No rule \
-            defines this one; the Rollouts controller does not add subsets that are missing.",
+    cause: "Envoy has a cluster for each subset that a DestinationRule of the host defines. No \
+            rule defines this one; the Rollouts controller does not add subsets that are missing.",
     fix: "Define the subset in the DestinationRule that the Rollout refers to.",
     verify: "istioctl proxy-config clusters POD | grep SUBSET",
     example: include_str!("../examples/ZRI002.diff"),
@@ -146,18 +151,29 @@ fn own_subset_missing(context: &Context<'_>, rollout: &Rollout) -> Option<Found>
         Found::new(
             Severity::Error,
             format!(
-                "DestinationRule {key} lacks subset {lacking} of its own Rollout {}; the controller cannot tell its pods apart",
+                "DestinationRule {key} lacks subset {lacking} of its own Rollout {}; the \
+                 controller cannot tell its pods apart",
                 rollout.meta.name
             ),
         )
         .at("DestinationRule", &key, "spec.subsets", format!("no {lacking}"))
-        .at("Rollout", &rollout.meta.key(), "spec.strategy.canary.trafficRouting.istio.destinationRule", lacking)
-        .fix(format!(
-            "kubectl patch destinationrule {}{} --type=json -p '[{{\"op\":\"add\",\"path\":\"/spec/subsets/-\",\"value\":{{\"name\":\"{lacking}\",\"labels\":{{}}}}}}]'",
+        .at(
+            "Rollout",
+            &rollout.meta.key(),
+            "spec.strategy.canary.trafficRouting.istio.destinationRule",
+            lacking,
+        )
+        .fix(command::add(
+            "DestinationRule",
+            &key,
+            "spec.subsets[-]",
+            &json!({"name": lacking, "labels": {}}),
+        ))
+        .verify(format!(
+            "kubectl get destinationrule {}{} -o yaml",
             key.name,
             in_namespace(&key)
-        ))
-        .verify(format!("kubectl get destinationrule {}{} -o yaml", key.name, in_namespace(&key))),
+        )),
     )
 }
 
@@ -166,12 +182,14 @@ pub(super) const FOREIGN_SUBSET: Rule = Rule {
     title: "A Rollout's DestinationRule has subsets of somebody else",
     check: Check::Rules,
     effect: Effect::RequestsFail,
-    meaning: "The other subsets are lost at the next reconcile, and what is sent to them is answered 503.",
-    cause: "The Rollouts controller rebuilds `spec.subsets` from the Rollout's stable and canary subset and \
-            drops all others (`UpdateHash`).",
-    fix: "Move the other subsets into a DestinationRule of the same host that no Rollout refers to; Istio \
-          merges them.",
-    verify: "kubectl get destinationrules -o custom-columns=NAME:.metadata.name,SUBSETS:.spec.subsets[*].name",
+    meaning: "The other subsets are lost at the next reconcile, and what is sent to them is \
+              answered 503.",
+    cause: "The Rollouts controller rebuilds `spec.subsets` from the Rollout's stable and canary \
+            subset and drops all others (`UpdateHash`).",
+    fix: "Move the other subsets into a DestinationRule of the same host that no Rollout refers \
+          to; Istio merges them.",
+    verify: "kubectl get destinationrules -o \
+             custom-columns=NAME:.metadata.name,SUBSETS:.spec.subsets[*].name",
     example: include_str!("../examples/ZRI006.diff"),
     find: foreign_subset,
 };
@@ -202,11 +220,31 @@ fn foreign_subset(context: &Context<'_>) -> Vec<Found> {
         let used = foreign.iter().any(|name| is_used(context, &host, name));
         let severity = if used { Severity::Critical } else { Severity::Warning };
         found.push(
-            Found::new(severity, format!("the controller drops {} from DestinationRule {key} at the next reconcile of Rollout {}", listed(&foreign), rollout.meta.name))
-                .at("DestinationRule", key, "spec.subsets", listed(&foreign))
-                .at("Rollout", &rollout.meta.key(), "spec.strategy.canary.trafficRouting.istio.destinationRule.name", &key.name)
-                .fix(format!("move {} into a DestinationRule for {host} that no Rollout refers to", listed(&foreign)))
-                .verify(format!("kubectl get destinationrules{} -o custom-columns=NAME:.metadata.name,SUBSETS:.spec.subsets[*].name", in_namespace(key))),
+            Found::new(
+                severity,
+                format!(
+                    "the controller drops {} from DestinationRule {key} at the next reconcile of \
+                     Rollout {}",
+                    listed(&foreign),
+                    rollout.meta.name
+                ),
+            )
+            .at("DestinationRule", key, "spec.subsets", listed(&foreign))
+            .at(
+                "Rollout",
+                &rollout.meta.key(),
+                "spec.strategy.canary.trafficRouting.istio.destinationRule.name",
+                &key.name,
+            )
+            .fix(format!(
+                "move {} into a DestinationRule for {host} that no Rollout refers to",
+                listed(&foreign)
+            ))
+            .verify(format!(
+                "kubectl get destinationrules{} -o \
+                 custom-columns=NAME:.metadata.name,SUBSETS:.spec.subsets[*].name",
+                in_namespace(key)
+            )),
         );
     }
     found
@@ -234,8 +272,8 @@ pub(super) const SAME_SUBSETS: Rule = Rule {
     check: Check::Rules,
     effect: Effect::WrongPlace,
     meaning: "The weights between the two subsets decide nothing: both lead to the same pods.",
-    cause: "The subsets have the same labels, and no Rollout refers to their DestinationRule, so nobody \
-            adds the template hash that would tell them apart.",
+    cause: "The subsets have the same labels, and no Rollout refers to their DestinationRule, so \
+            nobody adds the template hash that would tell them apart.",
     fix: "Give the subsets labels that differ, or let a Rollout refer to the rule.",
     verify: "kubectl get destinationrule NAME -o yaml",
     example: include_str!("../examples/ZRI031.diff"),
@@ -282,12 +320,27 @@ fn twins(key: &Key, index: usize, one: &EffectiveSubset<'_>, other: &EffectiveSu
     let rule = one.rule.meta.key();
     Found::new(
         Severity::Warning,
-        format!("subsets {first} and {second} of DestinationRule {rule} hold the same pods; the weights between them decide nothing"),
+        format!(
+            "subsets {first} and {second} of DestinationRule {rule} hold the same pods; the \
+             weights between them decide nothing"
+        ),
     )
-    .at("DestinationRule", &rule, "spec.subsets", format!("{first} and {second}: {:?}", one.subset.labels))
+    .at(
+        "DestinationRule",
+        &rule,
+        "spec.subsets",
+        format!("{first} and {second}: {:?}", one.subset.labels),
+    )
     .at("VirtualService", key, format!("spec.http[{index}].route"), format!("{first}, {second}"))
-    .fix("give the two subsets labels that differ, or name the rule in trafficRouting.istio.destinationRule of a Rollout")
-    .verify(format!("kubectl get destinationrule {}{} -o yaml", rule.name, in_namespace(&rule)))
+    .fix(
+        "give the two subsets labels that differ, or name the rule in \
+         trafficRouting.istio.destinationRule of a Rollout",
+    )
+    .verify(format!(
+        "kubectl get destinationrule {}{} -o yaml",
+        rule.name,
+        in_namespace(&rule)
+    ))
 }
 
 pub(super) const SHADOWED: Rule = Rule {
@@ -295,11 +348,12 @@ pub(super) const SHADOWED: Rule = Rule {
     title: "A subset or policy is defined twice",
     check: Check::Rules,
     effect: Effect::WrongPlace,
-    meaning: "Only one of the definitions counts: the one in the oldest rule. The other has no effect.",
-    cause: "Istio merges the DestinationRules of a host by age, then by name. The first definition of a \
-            subset wins, and the first top-level traffic policy.",
-    fix: "Keep one definition. A rule with the policy for all subsets has to be the only one with a \
-          top-level trafficPolicy, or the oldest.",
+    meaning: "Only one of the definitions counts: the one in the oldest rule. The other has no \
+              effect.",
+    cause: "Istio merges the DestinationRules of a host by age, then by name. The first \
+            definition of a subset wins, and the first top-level traffic policy.",
+    fix: "Keep one definition. A rule with the policy for all subsets has to be the only one with \
+          a top-level trafficPolicy, or the oldest.",
     verify: "kubectl get destinationrules --sort-by=.metadata.creationTimestamp",
     example: include_str!("../examples/ZRI033.diff"),
     find: shadowed,
@@ -353,20 +407,34 @@ fn second_policy(host: &str, first: &DestinationRule, rest: &[&&DestinationRule]
     }
     let key = rest[0].meta.key();
     found
-        .fix(format!("move what is needed into {} and remove the other: kubectl patch destinationrule {}{} --type=json -p '[{{\"op\":\"remove\",\"path\":\"/spec/trafficPolicy\"}}]'", first.meta.name, key.name, in_namespace(&key)))
-        .verify(format!("kubectl get destinationrules{} --sort-by=.metadata.creationTimestamp", in_namespace(&key)))
+        .fix(format!(
+            "move what is needed into {} and remove the other: {}",
+            first.meta.name,
+            command::remove("DestinationRule", &key, &["spec.trafficPolicy"])
+        ))
+        .verify(format!(
+            "kubectl get destinationrules{} --sort-by=.metadata.creationTimestamp",
+            in_namespace(&key)
+        ))
 }
 
 fn second_subset(subset: &str, winner: &DestinationRule, loser: &DestinationRule) -> Found {
     let key = loser.meta.key();
     Found::new(
         Severity::Warning,
-        format!("subset {subset} of DestinationRule {key} has no effect: {} defines it as well and is older", winner.meta.key()),
+        format!(
+            "subset {subset} of DestinationRule {key} has no effect: {} defines it as well and is \
+             older",
+            winner.meta.key()
+        ),
     )
     .at("DestinationRule", &winner.meta.key(), "spec.subsets", subset)
     .at("DestinationRule", &key, "spec.subsets", subset)
     .fix(format!("keep {subset} in one of {} and {}", winner.meta.name, loser.meta.name))
-    .verify(format!("kubectl get destinationrules{} --sort-by=.metadata.creationTimestamp", in_namespace(&key)))
+    .verify(format!(
+        "kubectl get destinationrules{} --sort-by=.metadata.creationTimestamp",
+        in_namespace(&key)
+    ))
 }
 
 pub(super) const BASE_TOO_YOUNG: Rule = Rule {
@@ -374,11 +442,12 @@ pub(super) const BASE_TOO_YOUNG: Rule = Rule {
     title: "The rule that spans the zones is younger than a Rollout's",
     check: Check::Rules,
     effect: Effect::ZoneLoss,
-    meaning: "The stable subset is pinned to the pods of one zone, and its clients get 503 when that \
-              zone is lost, though another rule defines it across zones.",
+    meaning: "The stable subset is pinned to the pods of one zone, and its clients get 503 when \
+              that zone is lost, though another rule defines it across zones.",
     cause: "Of two definitions of a subset Istio takes the one in the oldest DestinationRule. The \
             Rollout's own, to which the controller adds a template hash, is older here.",
-    fix: "Create the rule that spans the zones first: delete the Rollout's rule and apply it again.",
+    fix: "Create the rule that spans the zones first: delete the Rollout's rule and apply it \
+          again.",
     verify: "kubectl get destinationrules --sort-by=.metadata.creationTimestamp",
     example: include_str!("../examples/ZRI034.diff"),
     find: base_too_young,
@@ -395,12 +464,24 @@ fn base_too_young(context: &Context<'_>) -> Vec<Found> {
             found.push(
                 Found::new(
                     Severity::Error,
-                    format!("subset {name} is taken from DestinationRule {own}, which Rollout {} pins to its own pods, and not from {base}, which is younger", rollout.meta.name),
+                    format!(
+                        "subset {name} is taken from DestinationRule {own}, which Rollout {} pins \
+                         to its own pods, and not from {base}, which is younger",
+                        rollout.meta.name
+                    ),
                 )
                 .at("DestinationRule", &own, "metadata.creationTimestamp", age(context, &own))
                 .at("DestinationRule", &base, "metadata.creationTimestamp", age(context, &base))
-                .fix(format!("kubectl get destinationrule {}{ns} -o yaml > rule.yaml && kubectl delete -f rule.yaml && kubectl create -f rule.yaml", own.name, ns = in_namespace(&own)))
-                .verify(format!("kubectl get destinationrules{} --sort-by=.metadata.creationTimestamp", in_namespace(&own))),
+                .fix(format!(
+                    "kubectl get destinationrule {}{ns} -o yaml > rule.yaml && kubectl delete -f \
+                     rule.yaml && kubectl create -f rule.yaml",
+                    own.name,
+                    ns = in_namespace(&own)
+                ))
+                .verify(format!(
+                    "kubectl get destinationrules{} --sort-by=.metadata.creationTimestamp",
+                    in_namespace(&own)
+                )),
             );
         }
     }
@@ -431,12 +512,13 @@ pub(super) const HASH_SHADOWED: Rule = Rule {
     title: "A subset that the controller marks is defined elsewhere",
     check: Check::Rules,
     effect: Effect::WrongPlace,
-    meaning: "Stable and canary pods are not told apart: the weights decide nothing while a canary runs.",
-    cause: "The controller adds the template hash to the subsets in the Rollout's own DestinationRule. An \
-            older rule defines the same subset without anything that tells stable from canary pods, and \
-            wins.",
-    fix: "Remove the subset from the older rule, or let it select by a label that only stable pods carry \
-          (stableMetadata).",
+    meaning: "Stable and canary pods are not told apart: the weights decide nothing while a \
+              canary runs.",
+    cause: "The controller adds the template hash to the subsets in the Rollout's own \
+            DestinationRule. An older rule defines the same subset without anything that tells \
+            stable from canary pods, and wins.",
+    fix: "Remove the subset from the older rule, or let it select by a label that only stable \
+          pods carry (stableMetadata).",
     verify: "kubectl get destinationrules --sort-by=.metadata.creationTimestamp",
     example: include_str!("../examples/ZRI036.diff"),
     find: hash_shadowed,
@@ -457,11 +539,30 @@ fn hash_shadowed(context: &Context<'_>) -> Vec<Found> {
                 found.push(
                     Found::new(
                         Severity::Error,
-                        format!("subset {name} is taken from DestinationRule {rule}, which does not tell stable from canary pods; the hash that the controller adds to {own} has no effect"),
+                        format!(
+                            "subset {name} is taken from DestinationRule {rule}, which does not \
+                             tell stable from canary pods; the hash that the controller adds to \
+                             {own} has no effect"
+                        ),
                     )
-                    .at("DestinationRule", &rule, "spec.subsets", format!("{name}: {:?}", subset.subset.labels))
-                    .at("Rollout", &rollout.meta.key(), "spec.strategy.canary.trafficRouting.istio.destinationRule.name", own)
-                    .fix(format!("remove {name} from {}: kubectl edit destinationrule {}{}", rule.name, rule.name, in_namespace(&rule)))
+                    .at(
+                        "DestinationRule",
+                        &rule,
+                        "spec.subsets",
+                        format!("{name}: {:?}", subset.subset.labels),
+                    )
+                    .at(
+                        "Rollout",
+                        &rollout.meta.key(),
+                        "spec.strategy.canary.trafficRouting.istio.destinationRule.name",
+                        own,
+                    )
+                    .fix(format!(
+                        "remove {name} from {}: kubectl edit destinationrule {}{}",
+                        rule.name,
+                        rule.name,
+                        in_namespace(&rule)
+                    ))
                     .verify(format!("kubectl get destinationrules{} -o yaml", in_namespace(&rule))),
                 );
             }
@@ -476,9 +577,11 @@ pub(super) const STALE_HASH: Rule = Rule {
     check: Check::Rules,
     effect: Effect::RequestsFail,
     meaning: "What is sent to the subset is answered 503 (UH, no healthy upstream).",
-    cause: "After an abort the canary subset keeps the template hash of the aborted ReplicaSet, which is \
-            scaled down. The Rollout's own route gives it no weight, but another route does.",
-    fix: "Send that route to the stable subset, or bring the Rollout to a new version (undo, retry).",
+    cause: "After an abort the canary subset keeps the template hash of the aborted ReplicaSet, \
+            which is scaled down. The Rollout's own route gives it no weight, but another route \
+            does.",
+    fix: "Send that route to the stable subset, or bring the Rollout to a new version (undo, \
+          retry).",
     verify: "kubectl get replicasets -l rollouts-pod-template-hash=HASH",
     example: include_str!("../examples/ZRI032.diff"),
     find: stale_hash,
@@ -486,6 +589,7 @@ pub(super) const STALE_HASH: Rule = Rule {
 
 fn stale_hash(context: &Context<'_>) -> Vec<Found> {
     let mut found = Vec::new();
+    let claims = context.claims();
     for (key, virtual_service) in context.scene.routes.iter() {
         for (index, route) in virtual_service.spec.http.iter().enumerate() {
             for to in &route.destinations {
@@ -500,7 +604,7 @@ fn stale_hash(context: &Context<'_>) -> Vec<Found> {
                     continue;
                 };
                 if used && has_no_pods(context, &subset.rule.meta.namespace, hash) {
-                    let claimed = context.claims().iter().any(|claim| {
+                    let claimed = claims.iter().any(|claim| {
                         claim.virtual_service.meta.key() == *key && claim.index == index
                     });
                     let severity = if claimed { Severity::Critical } else { Severity::Error };
@@ -508,11 +612,37 @@ fn stale_hash(context: &Context<'_>) -> Vec<Found> {
                     let name = &subset.subset.name;
                     let percent = if alone { 100.0 } else { to.weight.unwrap_or(0.0) };
                     found.push(
-                        Found::new(severity, format!("subset {name} of DestinationRule {rule} selects template hash {hash}, which has no available pods, and route {} of VirtualService {key} sends {percent} % of its requests there", named(&route.name, index)))
-                            .at("DestinationRule", &rule, format!("spec.subsets ({name}).labels.rollouts-pod-template-hash"), hash)
-                            .at("VirtualService", key, format!("spec.http[{index}].route"), format!("{name}: {percent} %"))
-                            .fix(format!("send route {} to the stable subset: kubectl edit virtualservice {}{}", named(&route.name, index), key.name, in_namespace(key)))
-                            .verify(format!("kubectl get replicasets{} -l rollouts-pod-template-hash={hash}", in_namespace(key))),
+                        Found::new(
+                            severity,
+                            format!(
+                                "subset {name} of DestinationRule {rule} selects template hash \
+                                 {hash}, which has no available pods, and route {} of \
+                                 VirtualService {key} sends {percent} % of its requests there",
+                                named(&route.name, index)
+                            ),
+                        )
+                        .at(
+                            "DestinationRule",
+                            &rule,
+                            format!("spec.subsets ({name}).labels.rollouts-pod-template-hash"),
+                            hash,
+                        )
+                        .at(
+                            "VirtualService",
+                            key,
+                            format!("spec.http[{index}].route"),
+                            format!("{name}: {percent} %"),
+                        )
+                        .fix(format!(
+                            "send route {} to the stable subset: kubectl edit virtualservice {}{}",
+                            named(&route.name, index),
+                            key.name,
+                            in_namespace(key)
+                        ))
+                        .verify(format!(
+                            "kubectl get replicasets{} -l rollouts-pod-template-hash={hash}",
+                            in_namespace(key)
+                        )),
                     );
                 }
             }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::routes::{edit, show};
+use crate::diagnose::command;
 use crate::diagnose::context::{Claim, Context, in_namespace};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::rule::{Check, Rule};
@@ -16,8 +17,8 @@ pub(super) const DRIFT: Rule = Rule {
     check: Check::Routes,
     effect: Effect::WrongPlace,
     meaning: "Another share of requests reaches the canary than the step says.",
-    cause: "Something else writes the VirtualService, or the controller cannot: it waits for stable pods, or \
-            is not running.",
+    cause: "Something else writes the VirtualService, or the controller cannot: it waits for \
+            stable pods, or is not running.",
     fix: "See who wrote last; keep GitOps away from the weights (ignoreDifferences).",
     verify: "kubectl zone-rollout status",
     example: include_str!("../examples/ZRI050.diff"),
@@ -38,11 +39,27 @@ fn drift(context: &Context<'_>) -> Vec<Found> {
             let key = &route.virtual_service;
             let in_force = route.canary_weight();
             found.push(
-                Found::new(Severity::Warning, format!("Rollout {} wants {wanted} % for its canary, but route {} of VirtualService {key} has {in_force} %", rollout.meta.name, route.route.name))
-                    .at("VirtualService", key, format!("spec.http[{}].route", route.index), format!("{in_force} %"))
-                    .at("Rollout", &rollout.meta.key(), "status.currentStepIndex", rollout.step_index())
-                    .fix(format!("kubectl get virtualservice {}{} -o yaml --show-managed-fields | grep manager", key.name, in_namespace(key)))
-                    .verify(format!("kubectl zone-rollout status{}", in_namespace(key))),
+                Found::new(
+                    Severity::Warning,
+                    format!(
+                        "Rollout {} wants {wanted} % for its canary, but route {} of \
+                         VirtualService {key} has {in_force} %",
+                        rollout.meta.name, route.route.name
+                    ),
+                )
+                .at(
+                    "VirtualService",
+                    key,
+                    format!("spec.http[{}].route", route.index),
+                    format!("{in_force} %"),
+                )
+                .at("Rollout", &rollout.meta.key(), "status.currentStepIndex", rollout.step_index())
+                .fix(format!(
+                    "kubectl get virtualservice {}{} -o yaml --show-managed-fields | grep manager",
+                    key.name,
+                    in_namespace(key)
+                ))
+                .verify(format!("kubectl zone-rollout status{}", in_namespace(key))),
             );
         }
     }
@@ -54,10 +71,10 @@ pub(super) const IN_GIT: Rule = Rule {
     title: "Weights are kept where the controller does not write",
     check: Check::Routes,
     effect: Effect::WrongPlace,
-    meaning: "Each time the object is applied or synced, the canary gets the weight in the file, whatever the \
-              Rollout's step is.",
-    cause: "The Rollouts controller writes 100/0 to the route of a finished Rollout; whoever applies the file \
-            writes its own weights over that.",
+    meaning: "Each time the object is applied or synced, the canary gets the weight in the file, \
+              whatever the Rollout's step is.",
+    cause: "The Rollouts controller writes 100/0 to the route of a finished Rollout; whoever \
+            applies the file writes its own weights over that.",
     fix: "Write 100 for stable and 0 for canary, and keep GitOps from comparing weights \
           (ignoreDifferences on spec.http[].route, RespectIgnoreDifferences).",
     verify: "kubectl get virtualservice NAME -o yaml",
@@ -74,17 +91,41 @@ fn in_git(context: &Context<'_>) -> Vec<Found> {
             let initial = !is_reported(rollout) && route.canary_weight() > 0;
             if initial {
                 found.push(
-                    Found::new(Severity::Warning, format!("route {} of VirtualService {key} gives the canary {} % where no canary runs; the controller writes 100/0, and every apply writes it back", route.route.name, route.canary_weight()))
-                        .at("VirtualService", key, format!("spec.http[{}].route[{}].weight", route.index, route.canary), route.canary_weight())
-                        .fix(edit(key))
-                        .verify(show(key)),
+                    Found::new(
+                        Severity::Warning,
+                        format!(
+                            "route {} of VirtualService {key} gives the canary {} % where no \
+                             canary runs; the controller writes 100/0, and every apply writes it \
+                             back",
+                            route.route.name,
+                            route.canary_weight()
+                        ),
+                    )
+                    .at(
+                        "VirtualService",
+                        key,
+                        format!("spec.http[{}].route[{}].weight", route.index, route.canary),
+                        route.canary_weight(),
+                    )
+                    .fix(edit(key))
+                    .verify(show(key)),
                 );
             } else if let Some(mark) = synced {
                 found.push(
-                    Found::new(Severity::Warning, format!("VirtualService {key} is synced from Git ({mark}): a sync in mid-canary puts back the weights of route {}", route.route.name))
-                        .at("VirtualService", key, "metadata", &mark)
-                        .fix("let the GitOps tool ignore the weights (Argo CD: ignoreDifferences with RespectIgnoreDifferences)")
-                        .verify(show(key)),
+                    Found::new(
+                        Severity::Warning,
+                        format!(
+                            "VirtualService {key} is synced from Git ({mark}): a sync in \
+                             mid-canary puts back the weights of route {}",
+                            route.route.name
+                        ),
+                    )
+                    .at("VirtualService", key, "metadata", &mark)
+                    .fix(
+                        "let the GitOps tool ignore the weights (Argo CD: ignoreDifferences with \
+                         RespectIgnoreDifferences)",
+                    )
+                    .verify(show(key)),
                 );
             }
         }
@@ -120,10 +161,10 @@ pub(super) const STRANGER: Rule = Rule {
     check: Check::Routes,
     effect: Effect::WrongPlace,
     meaning: "The destination is deleted at the next change of weights.",
-    cause: "In the routes that a Rollout names, the controller deletes every destination with a weight that \
-            is neither its stable nor its canary one (`processRoutes`).",
-    fix: "Give the destination a route of its own; from Argo Rollouts 1.9 a subset may be named in \
-          destinationRule.additionalSubsetNames.",
+    cause: "In the routes that a Rollout names, the controller deletes every destination with a \
+            weight that is neither its stable nor its canary one (`processRoutes`).",
+    fix: "Give the destination a route of its own; from Argo Rollouts 1.9 a subset may be named \
+          in destinationRule.additionalSubsetNames.",
     verify: "kubectl get virtualservice NAME -o yaml",
     example: include_str!("../examples/ZRA017.diff"),
     find: stranger,
@@ -156,10 +197,17 @@ fn foreign(context: &Context<'_>, claim: &Claim<'_>) -> Option<Found> {
         &to.destination.subset
     };
     Some(
-        Found::new(Severity::Warning, format!("Rollout {} deletes destination {what} from route {} of VirtualService {key} at its next change of weights", claim.rollout.meta.name, route.route.name))
-            .at("VirtualService", key, format!("spec.http[{}].route[{index}]", route.index), what)
-            .fix(edit(key))
-            .verify(show(key)),
+        Found::new(
+            Severity::Warning,
+            format!(
+                "Rollout {} deletes destination {what} from route {} of VirtualService {key} at \
+                 its next change of weights",
+                claim.rollout.meta.name, route.route.name
+            ),
+        )
+        .at("VirtualService", key, format!("spec.http[{}].route[{index}]", route.index), what)
+        .fix(edit(key))
+        .verify(show(key)),
     )
 }
 
@@ -168,10 +216,11 @@ pub(super) const GUARD: Rule = Rule {
     title: "Services beside subsets",
     check: Check::Rollouts,
     effect: Effect::Release,
-    meaning: "While an abort waits for a stable pod, the controller writes both Services again and again \
-              (about 20 writes a second), and at the first switch to subsets there may be 503 for a moment.",
-    cause: "canaryService and stableService are not needed for subsets. With them the controller does not \
-            wait for a ReplicaSet to be available before it switches the DestinationRule.",
+    meaning: "While an abort waits for a stable pod, the controller writes both Services again \
+              and again (about 20 writes a second), and at the first switch to subsets there may \
+              be 503 for a moment.",
+    cause: "canaryService and stableService are not needed for subsets. With them the controller \
+            does not wait for a ReplicaSet to be available before it switches the DestinationRule.",
     fix: "Leave both out of the Rollout; the Services themselves may stay.",
     verify: "kubectl get rollout NAME -o yaml",
     example: include_str!("../examples/ZRI052.diff"),
@@ -183,10 +232,35 @@ pub(super) const GUARD: Rule = Rule {
         });
         both.map(|rollout| {
             let key = rollout.meta.key();
-            Found::new(Severity::Info, format!("Rollout {key} names Services and subsets; the Services are not needed and trade one guard for another"))
-                .at("Rollout", &key, "spec.strategy.canary.stableService", rollout.spec.strategy.canary.as_ref().and_then(|canary| canary.stable_service.clone()).unwrap_or_default())
-                .fix(format!("kubectl patch rollout {}{} --type=json -p '[{{\"op\":\"remove\",\"path\":\"/spec/strategy/canary/stableService\"}},{{\"op\":\"remove\",\"path\":\"/spec/strategy/canary/canaryService\"}}]'", key.name, in_namespace(&key)))
-                .verify(format!("kubectl get rollout {}{} -o yaml", key.name, in_namespace(&key)))
+            Found::new(
+                Severity::Info,
+                format!(
+                    "Rollout {key} names Services and subsets; the Services are not needed and \
+                     trade one guard for another"
+                ),
+            )
+            .at(
+                "Rollout",
+                &key,
+                "spec.strategy.canary.stableService",
+                rollout
+                    .spec
+                    .strategy
+                    .canary
+                    .as_ref()
+                    .and_then(|canary| canary.stable_service.clone())
+                    .unwrap_or_default(),
+            )
+            .fix(command::remove(
+                "Rollout",
+                &key,
+                &["spec.strategy.canary.stableService", "spec.strategy.canary.canaryService"],
+            ))
+            .verify(format!(
+                "kubectl get rollout {}{} -o yaml",
+                key.name,
+                in_namespace(&key)
+            ))
         })
         .collect()
     },
