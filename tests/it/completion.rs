@@ -44,6 +44,8 @@ fn what_the_program_itself_knows() {
     plan	Show what `promote --sequential` would do, and when, without doing it
     promote	Bring a new version to the zones, one after another
     abort	Take zones in flight back to their stable version, and see that it took effect
+    diagnose	Find what is wrong in files or in a namespace, name the cause, and say what to do
+    explain	Explain a finding by its code
     demo	Watch a release on a simulated cluster: nothing is installed, read or written
     version	Print the versions of this program, Kubernetes, Argo Rollouts and Istio
     completion	Explain how kubectl completes verbs, flags, groups and zones
