@@ -1,6 +1,8 @@
 //! What can be typed.
 
 mod connection;
+mod evacuate;
+mod manifests;
 mod values;
 
 use std::time::Duration;
@@ -8,6 +10,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use connection::Connection;
+pub use evacuate::{EvacuateArgs, RestoreArgs};
+pub use manifests::{GitOpsArg, LayoutArg, ManifestsArgs};
 pub use values::duration;
 use zone_rollout_core::diagnose::Version;
 
@@ -42,10 +46,16 @@ pub enum Verb {
     Promote(Box<PromoteArgs>),
     /// Take zones in flight back to their stable version, and see that it took effect
     Abort(AbortArgs),
+    /// Send the clients of a zone to the stable pods of another
+    Evacuate(EvacuateArgs),
+    /// Bring the clients of an evacuated zone back to it
+    Restore(RestoreArgs),
     /// Find what is wrong in files or in a namespace, name the cause, and say what to do
     Diagnose(DiagnoseArgs),
     /// Explain a finding by its code
     Explain(ExplainArgs),
+    /// Generate a layout that holds: Services, Rollouts, rules, routes; needs no cluster
+    Manifests(Box<ManifestsArgs>),
     /// Watch a release on a simulated cluster: nothing is installed, read or written
     Demo(DemoArgs),
     /// Print the versions of this program, Kubernetes, Argo Rollouts and Istio

@@ -4,6 +4,7 @@ pub mod completion;
 pub mod document;
 pub mod findings;
 pub mod io;
+pub mod manifests;
 pub mod matrix;
 pub mod plan;
 pub mod report;

@@ -7,5 +7,6 @@ mod corpus;
 mod demo;
 mod diagnose;
 mod help;
+mod manifests;
 mod support;
 mod version;

@@ -3,6 +3,7 @@
 //! environment variable or a network; everything is a function of its arguments.
 
 pub mod diagnose;
+pub mod diversion;
 pub mod exposure;
 pub mod gitops;
 pub mod group;

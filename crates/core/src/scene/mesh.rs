@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
@@ -81,49 +80,42 @@ pub struct HttpRoute {
     pub matches: Vec<HttpMatch>,
     /// Where to, with weights.
     pub destinations: Vec<RouteDestination>,
-    /// The `route` list as it stands in the object.
-    pub raw_destinations: Value,
+    /// The route as it stands in the object.
+    pub raw: Value,
 }
 
 impl TryFrom<Value> for HttpRoute {
     type Error = serde_json::Error;
 
-    fn try_from(value: Value) -> Result<Self, Self::Error> {
+    fn try_from(raw: Value) -> Result<Self, Self::Error> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Raw {
+        struct Read {
             name: String,
             r#match: Vec<HttpMatch>,
-            route: Vec<Value>,
+            route: Vec<RouteDestination>,
         }
-        let raw: Raw = serde_json::from_value(value)?;
-        let destinations =
-            raw.route.iter().cloned().map(serde_json::from_value).collect::<Result<_, _>>()?;
-        Ok(Self {
-            name: raw.name,
-            matches: raw.r#match,
-            destinations,
-            raw_destinations: Value::Array(raw.route),
-        })
+        let Read { name, r#match: matches, route: destinations } = Read::deserialize(&raw)?;
+        Ok(Self { name, matches, destinations, raw })
     }
 }
 
 impl HttpRoute {
+    /// The `route` list as it stands in the object.
+    pub fn raw_destinations(&self) -> &Value {
+        &self.raw["route"]
+    }
+
     /// Gives the destination at `index` this weight.
     pub fn weigh(&mut self, index: usize, weight: u32) {
         self.destinations[index].weight = Some(f64::from(weight));
-        self.raw_destinations[index]["weight"] = weight.into();
+        self.raw["route"][index]["weight"] = weight.into();
     }
 }
 
-/// As [`HttpRoute`] was read, but for what nobody reads.
 impl Serialize for HttpRoute {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut route = serializer.serialize_struct("HttpRoute", 3)?;
-        route.serialize_field("name", &self.name)?;
-        route.serialize_field("match", &self.matches)?;
-        route.serialize_field("route", &self.raw_destinations)?;
-        route.end()
+        self.raw.serialize(serializer)
     }
 }
 
