@@ -20,8 +20,8 @@ use crate::exit::Exit;
 use crate::render::Io;
 use crate::render::words::{diversion as words, recalled};
 
-/// How often a write may be refused, or a look may fail, before it is given up.
-const ATTEMPTS: u32 = 5;
+/// How often it is written, or looked, before it is given up.
+const ATTEMPTS: u32 = 8;
 /// Pause between two looks.
 const AGAIN: Duration = Duration::from_millis(500);
 /// How long it is watched whether a GitOps tool puts the route back.
@@ -35,21 +35,16 @@ pub(super) async fn evacuate(
     let mut change = Change::begin(context, &args.which, &args.address, args.force).await?;
     let transfer = change.transfer(args)?;
     let (zone, to) = (change.zone.id.clone(), transfer.to.clone());
-    if change.is_diverted(&transfer) {
+    let action = Action::Divert { zone: zone.clone(), to: to.clone() };
+    if change.is_done(&action) {
         io.result(&format!("zone {zone}: its clients are sent to zone {to} already"));
         return Ok(Exit::Done);
     }
     for line in words::meaning(&zone, &transfer) {
         io.note(&line);
     }
-    change.accept(
-        &transfer.unfit,
-        &format!("zone {to} cannot take the clients of zone {zone}"),
-        io,
-    )?;
-    let owner = change.accept_owner(io)?;
-    permission::to_divert(context, &change.group.namespace).await?;
-    change.write(&Action::Divert { zone: zone.clone(), to: to.clone() }).await?;
+    let owner = change.accept(&action, io).await?;
+    change.write(&action).await?;
     io.result(&words::evacuated(&zone, &to));
     io.result(&format!("Next:\n  {}", words::restore(&change.group, &zone, &context.flags)));
     change.watch(owner, io).await
@@ -62,15 +57,13 @@ pub(super) async fn restore(
 ) -> Result<Exit, Error> {
     let mut change = Change::begin(context, &args.which, &args.address, args.force).await?;
     let zone = change.zone.id.clone();
-    if diverted(&change.scene, &change.group, &change.zone).is_none() {
+    let action = Action::EndDiversion { zone: zone.clone() };
+    if change.is_done(&action) {
         io.result(&format!("zone {zone}: its clients are not sent elsewhere"));
         return Ok(Exit::Done);
     }
-    let unfit = restoration(&change.scene, &change.zone).unfit;
-    change.accept(&unfit, &format!("zone {zone} cannot take its clients back"), io)?;
-    let owner = change.accept_owner(io)?;
-    permission::to_divert(context, &change.group.namespace).await?;
-    change.write(&Action::EndDiversion { zone: zone.clone() }).await?;
+    let owner = change.accept(&action, io).await?;
+    change.write(&action).await?;
     io.result(&words::restored(&zone, &restoration(&change.scene, &change.zone)));
     change.watch(owner, io).await
 }
@@ -132,29 +125,39 @@ impl<'a> Change<'a> {
         }
     }
 
-    fn is_diverted(&self, transfer: &Transfer) -> bool {
-        diverted(&self.scene, &self.group, &self.zone)
-            .is_some_and(|found| found.complete && found.to.as_ref() == Some(&transfer.to))
-    }
-
-    /// Refuses what would harm clients, unless it is forced; then it warns.
-    fn accept(&self, unfit: &[Unfit], what: &str, io: &mut Io) -> Result<(), Error> {
+    /// Refuses what would harm clients, unless it is forced; then it is returned.
+    fn judge(&self, action: &Action) -> Result<Vec<Unfit>, Error> {
+        let zone = &self.zone.id;
+        let (unfit, what) = if let Action::Divert { to, .. } = action {
+            let other = self.group.zone(to);
+            let found = other.map(|to| transfer(&self.scene, &self.group, &self.zone, to));
+            let unfit = found.map_or_else(|| vec![Unfit::Unseen(to.clone())], |it| it.unfit);
+            (unfit, format!("zone {to} cannot take the clients of zone {zone}"))
+        } else {
+            let unfit = restoration(&self.scene, &self.zone).unfit;
+            (unfit, format!("zone {zone} cannot take its clients back"))
+        };
         let hopeless = unfit.iter().any(Unfit::is_hopeless);
         if unfit.is_empty() || self.force && !hopeless {
-            for risk in words::risks(unfit) {
-                io.note(&risk);
-            }
-            return Ok(());
+            return Ok(unfit);
         }
-        let error = unfit
-            .iter()
-            .fold(Error::refused(what), |error, unfit| error.because(unfit.to_string()));
-        let hint = if hopeless {
+        let reasons = unfit.iter().map(ToString::to_string);
+        let error = reasons.fold(Error::refused(what), Error::because);
+        Err(error.hint(if hopeless {
             format!("see what there is: kubectl zone-rollout status{}", self.context.flags.0)
         } else {
             "to do it all the same: --force".to_owned()
-        };
-        Err(error.hint(hint))
+        }))
+    }
+
+    /// Everything that is asked before anything is written. Returns who may put the route back.
+    async fn accept(&self, action: &Action, io: &mut Io) -> Result<Option<GitOpsOwner>, Error> {
+        for risk in self.judge(action)? {
+            io.note(&format!("warning: {risk}"));
+        }
+        let owner = self.accept_owner(io)?;
+        permission::to_divert(self.context, &self.group.namespace).await?;
+        Ok(owner)
     }
 
     /// Refuses to write a VirtualService that a GitOps tool owns, unless it is forced.
@@ -182,14 +185,17 @@ impl<'a> Change<'a> {
         Ok(Some(owner))
     }
 
-    /// Writes until nothing is left to write, and has seen that.
+    /// Writes until nothing is left to write, and has seen that. A write that was refused is judged
+    /// again: the weight that was in its way may be that of a zone that has just begun to move.
     async fn write(&mut self, action: &Action) -> Result<(), Error> {
-        let mut left = ATTEMPTS;
-        let mut trouble = String::new();
+        let mut trouble = "it did not stay".to_owned();
         let mut landed = false;
-        while !self.is_done(action) {
-            if left == 0 {
-                return Err(self.unwritten(&trouble, landed));
+        for _ in 0..ATTEMPTS {
+            if self.is_done(action) {
+                return Ok(());
+            }
+            if !landed {
+                self.judge(action)?;
             }
             let written = match compile(action, &self.scene, &self.group) {
                 Ok(write) => self.context.cluster.write(&write).await,
@@ -197,20 +203,18 @@ impl<'a> Change<'a> {
             };
             match written {
                 Written::Landed { .. } => landed = true,
+                Written::Refused(_) => trouble = recalled::failure(&written),
                 Written::Invalid(_) | Written::Denied(_) => {
                     return Err(self.unwritten(&recalled::failure(&written), landed));
                 }
-                Written::Refused(_) | Written::NotSent(_) | Written::Unknown(_) => {
+                Written::NotSent(_) | Written::Unknown(_) => {
                     trouble = recalled::failure(&written);
-                    left -= 1;
+                    tokio::time::sleep(AGAIN).await;
                 }
-            }
-            if !matches!(written, Written::Landed { .. } | Written::Refused(_)) {
-                tokio::time::sleep(AGAIN).await;
             }
             self.look().await?;
         }
-        Ok(())
+        if self.is_done(action) { Ok(()) } else { Err(self.unwritten(&trouble, landed)) }
     }
 
     fn unwritten(&self, trouble: &str, landed: bool) -> Error {

@@ -1,6 +1,6 @@
 //! The words for sending a zone's clients elsewhere, and back.
 
-use zone_rollout_core::diversion::{Diverted, Restoration, Transfer, Unfit};
+use zone_rollout_core::diversion::{Diverted, Restoration, Transfer};
 use zone_rollout_core::gitops::GitOpsOwner;
 use zone_rollout_core::group::{Group, ZoneId};
 
@@ -49,11 +49,6 @@ pub fn meaning(zone: &ZoneId, transfer: &Transfer) -> Vec<String> {
 
 fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
-}
-
-/// Warnings of what is done all the same.
-pub fn risks(unfit: &[Unfit]) -> Vec<String> {
-    unfit.iter().map(|unfit| format!("warning: {unfit}")).collect()
 }
 
 /// The clients of a zone are sent to another; seen.

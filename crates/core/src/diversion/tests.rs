@@ -110,6 +110,18 @@ fn guests_count_and_zones_without_their_own_clients_take_none() {
 }
 
 #[test]
+fn a_route_behind_the_zones_own_sends_nobody_elsewhere() {
+    let mut objects = running(zone_local(&spec()));
+    divert(&mut objects, "b");
+    let http = &mut object(&mut objects, "VirtualService", "test")["spec"]["http"];
+    http.as_array_mut().unwrap().swap(0, 1);
+    let scene = scene_of(&objects);
+    let group = find_groups(&scene).remove(0);
+    assert_eq!(diverted(&scene, &group, &group.zones[0]), None);
+    assert_eq!(served(&scene), "a");
+}
+
+#[test]
 fn a_route_without_a_name_takes_no_second_one() {
     let mut objects = running(zone_local(&spec()));
     object(&mut objects, "VirtualService", "test")["spec"]["http"] = json!([{"route": [
