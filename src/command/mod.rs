@@ -3,6 +3,8 @@
 mod abort;
 mod completion;
 mod demo;
+mod diagnose;
+mod explain;
 mod group;
 mod permission;
 mod plan;
@@ -65,6 +67,13 @@ pub(crate) async fn run(cli: Cli, io: &mut Io) -> Result<Exit, Error> {
             promote::run(&Context::connect(connection, io).await?, args, io).await
         }
         Verb::Abort(args) => abort::run(&Context::connect(connection, io).await?, args, io).await,
+        Verb::Diagnose(args) if !args.filename.is_empty() => {
+            diagnose::of_files(args, connection, io)
+        }
+        Verb::Diagnose(args) => {
+            diagnose::of_cluster(&Context::connect(connection, io).await?, args, io).await
+        }
+        Verb::Explain(args) => explain::run(args, io),
         Verb::Demo(args) => demo::run(args, io).await,
         Verb::Version(args) => version::run(connection, args, io).await,
         Verb::Completion => Ok(completion::run(io)),
