@@ -67,6 +67,13 @@ pub(super) async fn to_abort(context: &Context, namespace: &str, io: &mut Io) ->
     Ok(())
 }
 
+/// Refuses to send clients elsewhere, or back, where the route may not be written.
+pub(super) async fn to_divert(context: &Context, namespace: &str) -> Result<(), Error> {
+    let answer = timeout(SOON, context.cluster.lacks(namespace, &[PATCH_ROUTES])).await;
+    let lacking = answer.ok().and_then(Result::ok).unwrap_or_default();
+    if lacking.is_empty() { Ok(()) } else { Err(refusal(&lacking, namespace)) }
+}
+
 fn refusal(lacking: &[Permission], namespace: &str) -> Error {
     let list: Vec<String> = lacking.iter().map(ToString::to_string).collect();
     Error::refused(format!("you may not {} in namespace `{namespace}`", list.join(", ")))

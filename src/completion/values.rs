@@ -24,7 +24,11 @@ type Candidates = Vec<CompletionCandidate>;
 /// The command line with candidates for the values of its arguments.
 pub(super) fn offer(command: Command, connection: &Connection) -> Command {
     let offer = |arg| offer_values(arg, connection);
-    command.mut_args(offer).mut_subcommands(|verb| verb.mut_args(offer))
+    // A layout is generated for zones that no cluster has to know.
+    command.mut_args(offer).mut_subcommands(|verb| match verb.get_name() {
+        "manifests" => verb,
+        _ => verb.mut_args(offer),
+    })
 }
 
 fn offer_values(arg: Arg, connection: &Connection) -> Arg {
@@ -34,7 +38,7 @@ fn offer_values(arg: Arg, connection: &Connection) -> Arg {
         "user" => |connection| of_kubeconfig(connection, |names| names.users),
         "namespace" => namespaces,
         "address" | "zones" => |connection| of_groups(connection, addresses),
-        "order" | "from" | "only" | "skip_zone" => |connection| of_groups(connection, zones),
+        "order" | "from" | "only" | "skip_zone" | "to" => |connection| of_groups(connection, zones),
         "rollouts" => |connection| of_groups(connection, rollouts),
         _ => return arg,
     };

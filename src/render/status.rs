@@ -104,6 +104,9 @@ fn notes(view: &GroupView, flags: &Flags) -> Vec<String> {
         let verb = if zones.len() == 1 { "Zone" } else { "Zones" };
         format!("{verb} {}: {}", zones.join(", "), what.trim_end_matches('.'))
     }));
+    for zone in view.zones.iter().filter(|zone| zone.diverted.is_some()) {
+        commands.push(words::diversion::restore(&view.group, &zone.zone.id, flags));
+    }
     notes.extend(view.gaps.iter().map(|gap| format!("Not seen: {gap}")));
     if !commands.is_empty() {
         notes.push("Next:".to_owned());

@@ -1,6 +1,7 @@
 //! What is shown of a group: the facts of each zone, ready to be put into words or a document.
 
 use jiff::Timestamp;
+use zone_rollout_core::diversion::{Diverted, diverted};
 use zone_rollout_core::group::{Group, Zone};
 use zone_rollout_core::scene::{Rollout, Scene, Step};
 use zone_rollout_core::template::images;
@@ -54,6 +55,8 @@ pub struct ZoneView {
     pub outage: Option<Outage>,
     /// The controller's message if its deadline for progress has passed.
     pub late: Option<String>,
+    /// Where the zone's clients are sent instead of to the zone.
+    pub diverted: Option<Diverted>,
 }
 
 /// What is shown of one version in a zone.
@@ -120,6 +123,7 @@ impl ZoneView {
                 .condition("Progressing")
                 .filter(|progressing| progressing.reason == "ProgressDeadlineExceeded")
                 .map(|progressing| progressing.message.clone()),
+            diverted: diverted(scene, group, zone),
             state,
         }
     }
@@ -140,6 +144,7 @@ impl ZoneView {
             trouble: None,
             outage: None,
             late: None,
+            diverted: None,
         }
     }
 }

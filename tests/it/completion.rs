@@ -44,6 +44,11 @@ fn what_the_program_itself_knows() {
     plan	Show what `promote --sequential` would do, and when, without doing it
     promote	Bring a new version to the zones, one after another
     abort	Take zones in flight back to their stable version, and see that it took effect
+    evacuate	Send the clients of a zone to the stable pods of another
+    restore	Bring the clients of an evacuated zone back to it
+    diagnose	Find what is wrong in files or in a namespace, name the cause, and say what to do
+    explain	Explain a finding by its code
+    manifests	Generate a layout that holds: Services, Rollouts, rules, routes; needs no cluster
     demo	Watch a release on a simulated cluster: nothing is installed, read or written
     version	Print the versions of this program, Kubernetes, Argo Rollouts and Istio
     completion	Explain how kubectl completes verbs, flags, groups and zones
@@ -54,6 +59,8 @@ fn what_the_program_itself_knows() {
     --on-failure	What to do with a zone that failed
     :4
     ");
+    // A layout is for zones that may not be there yet.
+    assert_eq!(completed(&["manifests", "shop", "--zones", ""]), ":4\n");
     insta::assert_snapshot!(completed(&["status", "-o", ""]), @r"
     table	A table
     wide	A table with whole images, nodes' zones and reasons

@@ -43,6 +43,8 @@ struct ZoneDocument {
     next_command: Option<String>,
     trouble: Option<String>,
     outage: Option<String>,
+    /// The zone to which `evacuate` has sent the clients, or `elsewhere`; null if they are at home.
+    evacuated_to: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -110,6 +112,9 @@ fn zone_document(view: &GroupView, zone: &ZoneView, flags: &Flags) -> ZoneDocume
         next_command: advice.and_then(|advice| advice.command),
         trouble: zone.trouble.as_ref().map(ToString::to_string),
         outage: zone.outage.as_ref().map(ToString::to_string),
+        evacuated_to: zone.diverted.as_ref().map(|diverted| {
+            diverted.to.as_ref().map_or_else(|| "elsewhere".to_owned(), ToString::to_string)
+        }),
     }
 }
 

@@ -57,6 +57,10 @@ fn help(blocker: &Blocker, group: &Group, flags: &Flags) -> String {
             "make the base rule the older one: delete and apply `{winner}` again: \
              kubectl get destinationrule {winner}{flags} -o yaml"
         ),
+        Blocker::Evacuated(zone, _) => format!(
+            "bring them back: kubectl zone-rollout restore {name}/{zone}{flags}; or leave the zone \
+             out: --skip-zone {zone}"
+        ),
         Blocker::Route(_, RouteGap::NoVirtualService(_)) => {
             format!("see which there are: kubectl get virtualservices{flags}")
         }

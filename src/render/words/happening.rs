@@ -85,6 +85,8 @@ fn wrote(action: &Action, written: &Written) -> String {
         Action::Release { .. } => "released our hold".to_owned(),
         Action::Abort { .. } => "gave the update up".to_owned(),
         Action::TrafficToStable { .. } => "wrote the route: all traffic to stable".to_owned(),
+        Action::Divert { to, .. } => format!("sent its clients to zone {to}"),
+        Action::EndDiversion { .. } => "took its clients back".to_owned(),
         Action::Nudge { .. } => "touched it: the controller has missed a change".to_owned(),
     };
     match written {

@@ -1,6 +1,7 @@
 //! The words for what zones do, what is awaited, and what to type next.
 
 pub mod blocked;
+pub mod diversion;
 pub mod ending;
 pub mod happening;
 pub mod recalled;
@@ -72,10 +73,14 @@ pub fn state(zone: &ZoneView, now: Moment) -> String {
             format!("{wanted} % not in force ({in_force} % is)")
         }
     };
-    match (&zone.outage, &zone.late) {
+    let words = match (&zone.outage, &zone.late) {
         (Some(_), _) => format!("{words}; zone lost"),
         (None, Some(_)) => format!("{words}; no progress"),
         (None, None) => words,
+    };
+    match &zone.diverted {
+        Some(diverted) => format!("{words}; clients sent {}", diversion::whither(diverted)),
+        None => words,
     }
 }
 

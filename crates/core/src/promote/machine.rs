@@ -318,6 +318,8 @@ impl Run {
             | Action::Continue { .. }
             | Action::Hold { .. }
             | Action::TrafficToStable { .. }
+            | Action::Divert { .. }
+            | Action::EndDiversion { .. }
             | Action::Nudge { .. } => {}
         }
         if matches!(action, Action::Hold { .. } | Action::Abort { .. }) && record.started.is_some()
@@ -352,7 +354,12 @@ impl Run {
                 Some(Action::Hold { .. }) => rollout.spec.paused,
                 Some(Action::Release { .. }) => !rollout.spec.paused,
                 Some(Action::Abort { .. }) => status.abort,
-                Some(Action::TrafficToStable { .. } | Action::Nudge { .. }) => true,
+                Some(
+                    Action::TrafficToStable { .. }
+                    | Action::Divert { .. }
+                    | Action::EndDiversion { .. }
+                    | Action::Nudge { .. },
+                ) => true,
             };
             if let Some(action) = self.zone(&zone.id).uncertain.clone().filter(|_| done) {
                 self.landed(action, now);

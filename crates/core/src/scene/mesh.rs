@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
@@ -21,16 +20,31 @@ pub struct Service {
 
 /// `spec` of a Service.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ServiceSpec {
     /// Labels a pod must carry.
     pub selector: BTreeMap<String, String>,
+    /// `PreferClose` and its kin: zone preference without a DestinationRule, in sidecars from
+    /// Istio 1.25.
+    pub traffic_distribution: Option<String>,
+}
+
+impl Service {
+    /// True if the Service itself asks for near endpoints, by its field or by Istio's annotation.
+    pub fn prefers_near(&self) -> bool {
+        const ANNOTATION: &str = "networking.istio.io/traffic-distribution";
+        let asked = self.spec.traffic_distribution.as_ref();
+        asked.or_else(|| self.meta.annotations.get(ANNOTATION)).is_some_and(|asked| asked != "Any")
+    }
 }
 
 /// A VirtualService (`networking.istio.io`).
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct VirtualService {
+    /// Group and version in which it is written; empty in the items of a list.
+    #[serde(rename = "apiVersion")]
+    pub api_version: String,
     /// Metadata.
     #[serde(rename = "metadata")]
     pub meta: Meta,
@@ -40,7 +54,7 @@ pub struct VirtualService {
 
 /// `spec` of a VirtualService.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct VirtualServiceSpec {
     /// Hosts it applies to, short or fully qualified.
     pub hosts: Vec<String>,
@@ -48,6 +62,12 @@ pub struct VirtualServiceSpec {
     pub gateways: Vec<String>,
     /// HTTP routes in order; the first that matches wins.
     pub http: Vec<HttpRoute>,
+    /// TLS routes, which are weighed but not understood here.
+    pub tls: Vec<Value>,
+    /// TCP routes, which are weighed but not understood here.
+    pub tcp: Vec<Value>,
+    /// Namespaces it is visible in; empty means all.
+    pub export_to: Vec<String>,
 }
 
 /// One HTTP route. Built from the whole JSON value, which a guarded write compares.
@@ -60,49 +80,42 @@ pub struct HttpRoute {
     pub matches: Vec<HttpMatch>,
     /// Where to, with weights.
     pub destinations: Vec<RouteDestination>,
-    /// The `route` list as it stands in the object.
-    pub raw_destinations: Value,
+    /// The route as it stands in the object.
+    pub raw: Value,
 }
 
 impl TryFrom<Value> for HttpRoute {
     type Error = serde_json::Error;
 
-    fn try_from(value: Value) -> Result<Self, Self::Error> {
+    fn try_from(raw: Value) -> Result<Self, Self::Error> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Raw {
+        struct Read {
             name: String,
             r#match: Vec<HttpMatch>,
-            route: Vec<Value>,
+            route: Vec<RouteDestination>,
         }
-        let raw: Raw = serde_json::from_value(value)?;
-        let destinations =
-            raw.route.iter().cloned().map(serde_json::from_value).collect::<Result<_, _>>()?;
-        Ok(Self {
-            name: raw.name,
-            matches: raw.r#match,
-            destinations,
-            raw_destinations: Value::Array(raw.route),
-        })
+        let Read { name, r#match: matches, route: destinations } = Read::deserialize(&raw)?;
+        Ok(Self { name, matches, destinations, raw })
     }
 }
 
 impl HttpRoute {
+    /// The `route` list as it stands in the object.
+    pub fn raw_destinations(&self) -> &Value {
+        &self.raw["route"]
+    }
+
     /// Gives the destination at `index` this weight.
     pub fn weigh(&mut self, index: usize, weight: u32) {
         self.destinations[index].weight = Some(f64::from(weight));
-        self.raw_destinations[index]["weight"] = weight.into();
+        self.raw["route"][index]["weight"] = weight.into();
     }
 }
 
-/// As [`HttpRoute`] was read, but for what nobody reads.
 impl Serialize for HttpRoute {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut route = serializer.serialize_struct("HttpRoute", 3)?;
-        route.serialize_field("name", &self.name)?;
-        route.serialize_field("match", &self.matches)?;
-        route.serialize_field("route", &self.raw_destinations)?;
-        route.end()
+        self.raw.serialize(serializer)
     }
 }
 
@@ -147,6 +160,9 @@ pub struct Destination {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct DestinationRule {
+    /// Group and version in which it is written; empty in the items of a list.
+    #[serde(rename = "apiVersion")]
+    pub api_version: String,
     /// Metadata.
     #[serde(rename = "metadata")]
     pub meta: Meta,
@@ -166,6 +182,8 @@ pub struct DestinationRuleSpec {
     pub subsets: Vec<Subset>,
     /// If set, the rule counts for these clients only.
     pub workload_selector: Option<Value>,
+    /// Namespaces it is visible in; empty means all.
+    pub export_to: Vec<String>,
 }
 
 /// A named part of a host's endpoints.
@@ -188,6 +206,10 @@ pub struct TrafficPolicy {
     pub load_balancer: Option<LoadBalancer>,
     /// Ejection of failing endpoints. Locality failover works only where this is set.
     pub outlier_detection: Option<OutlierDetection>,
+    /// Limits of connections.
+    pub connection_pool: Option<Value>,
+    /// Policies for single ports, which override the others part by part.
+    pub port_level_settings: Vec<TrafficPolicy>,
 }
 
 /// `loadBalancer`.
@@ -232,10 +254,25 @@ pub struct LocalityFailover {
     pub to: String,
 }
 
-/// `outlierDetection`.
+/// `outlierDetection`. Numbers that are not given have Envoy's defaults.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OutlierDetection {
-    /// Largest share of endpoints that may be ejected, in percent; Envoy's default is 10.
+    /// Largest share of endpoints that may be ejected, in percent; 0 and absent are 10.
     pub max_ejection_percent: Option<u32>,
+    /// Share of healthy endpoints, in percent, under which all of them are used again.
+    pub min_health_percent: Option<u32>,
+    /// Answers 5xx in a row until an endpoint is ejected; absent is 5.
+    pub consecutive5xx_errors: Option<u32>,
+    /// Answers 502, 503, 504 in a row until an endpoint is ejected.
+    pub consecutive_gateway_errors: Option<u32>,
+    /// Accepted for compatibility and read by no version of Istio since 1.7.
+    pub consecutive_errors: Option<Value>,
+}
+
+impl OutlierDetection {
+    /// Largest share of endpoints that may be ejected, in percent, as Envoy gets it.
+    pub fn ejection_limit(&self) -> u32 {
+        self.max_ejection_percent.filter(|percent| *percent > 0).unwrap_or(10)
+    }
 }

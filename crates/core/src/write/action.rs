@@ -49,6 +49,18 @@ pub enum Action {
         /// The zone.
         zone: ZoneId,
     },
+    /// Send the zone's clients to another zone, by a route before the zone's own.
+    Divert {
+        /// The zone.
+        zone: ZoneId,
+        /// Where to.
+        to: ZoneId,
+    },
+    /// Take that route out again.
+    EndDiversion {
+        /// The zone.
+        zone: ZoneId,
+    },
     /// Touch the Rollout, so that a controller that missed a change looks at it again.
     Nudge {
         /// The zone.
@@ -67,6 +79,8 @@ impl Action {
             | Self::Hold { zone, .. }
             | Self::Abort { zone }
             | Self::TrafficToStable { zone }
+            | Self::Divert { zone, .. }
+            | Self::EndDiversion { zone }
             | Self::Nudge { zone } => zone,
         }
     }
@@ -81,6 +95,8 @@ impl Action {
             Self::Release { .. } => "Release",
             Self::Abort { .. } => "Abort",
             Self::TrafficToStable { .. } => "TrafficToStable",
+            Self::Divert { .. } => "Divert",
+            Self::EndDiversion { .. } => "EndDiversion",
             Self::Nudge { .. } => "Nudge",
         }
     }

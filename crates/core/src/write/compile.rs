@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use super::divert::{divert, end_diversion};
 use super::{Action, Guards, Op, Subresource, TargetKind, Write};
 use crate::group::{Group, ZoneId};
 use crate::scene::{PauseCondition, Rollout, Scene};
@@ -48,6 +49,8 @@ pub fn compile(action: &Action, scene: &Scene, group: &Group) -> Result<Write, D
         Action::Abort { .. } => abort(rollout),
         Action::TrafficToStable { .. } => traffic_to_stable(scene, rollout),
         Action::Nudge { .. } => Ok(nudge(rollout)),
+        Action::Divert { zone, to } => divert(scene, zone, rollout, rollout_of(scene, group, to)?),
+        Action::EndDiversion { zone } => end_diversion(scene, zone, rollout),
     }
 }
 
@@ -59,7 +62,7 @@ fn rollout_of<'a>(scene: &'a Scene, group: &Group, zone: &ZoneId) -> Result<&'a 
 }
 
 /// The uid keeps a write from hitting an object that was deleted and made again.
-fn same_object(uid: &str) -> Guards {
+pub(super) fn same_object(uid: &str) -> Guards {
     Guards::new("/metadata/uid", uid)
 }
 
@@ -181,7 +184,7 @@ fn traffic_to_stable(scene: &Scene, rollout: &Rollout) -> Result<Write, Drift> {
         .map_or("", |virtual_service| virtual_service.meta.uid.as_str());
     let pointer = format!("/spec/http/{}", route.index);
     let mut guards =
-        same_object(uid).and(format!("{pointer}/route"), route.route.raw_destinations.clone());
+        same_object(uid).and(format!("{pointer}/route"), route.route.raw_destinations().clone());
     if !route.route.name.is_empty() {
         guards = guards.and(format!("{pointer}/name"), route.route.name.as_str());
     }
@@ -197,7 +200,7 @@ fn traffic_to_stable(scene: &Scene, rollout: &Rollout) -> Result<Write, Drift> {
 /// The route with the canary's weight given to the stable destination.
 fn without_canary(route: &RolloutRoute<'_>) -> Value {
     let weight = |index: usize| route.route.destinations[index].weight.unwrap_or(0.0);
-    let mut destinations = route.route.raw_destinations.clone();
+    let mut destinations = route.route.raw_destinations().clone();
     #[expect(
         clippy::cast_possible_truncation,
         reason = "weights are whole numbers; the controller writes percent"

@@ -4,6 +4,7 @@
 
 mod action;
 mod compile;
+mod divert;
 mod patch;
 
 pub use action::Action;

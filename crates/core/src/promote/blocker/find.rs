@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Blocker;
+use crate::diversion::diverted;
 use crate::gitops;
 use crate::group::{Group, Zone, ZoneId};
 use crate::promote::clearance::not_serving;
@@ -28,6 +29,7 @@ pub fn blockers(
     found.extend(view.unbound());
     found.extend(view.sharing());
     found.extend(view.routes());
+    found.extend(view.evacuations());
     found.extend(view.states());
     found.extend(view.targets());
     found.extend(view.leaks());
@@ -190,6 +192,16 @@ impl<'a> View<'a> {
             }
         }
         found
+    }
+
+    /// Zones that would be promoted while their clients are elsewhere.
+    fn evacuations(&self) -> Vec<Blocker> {
+        let zones = self.settings.order.iter().filter(|id| !self.settings.skipped.contains(id));
+        let evacuated = |id: &ZoneId| {
+            let found = diverted(self.scene, self.group, self.group.zone(id)?)?;
+            Some(Blocker::Evacuated(id.clone(), found.to))
+        };
+        zones.filter_map(evacuated).collect()
     }
 
     fn states(&self) -> Vec<Blocker> {

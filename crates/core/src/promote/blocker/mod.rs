@@ -63,6 +63,8 @@ pub enum Blocker {
     Route(ZoneId, RouteGap),
     /// A subset of a zone's route is defined by no DestinationRule.
     NoSubset(ZoneId, String),
+    /// The clients of a zone are sent to another; nothing if it cannot be told to which.
+    Evacuated(ZoneId, Option<ZoneId>),
     /// A zone is in a state in which nothing can be driven.
     State(ZoneId, ZoneState),
     /// A zone is lost.
@@ -111,6 +113,7 @@ impl Blocker {
             Self::BaseRuleShadowed { .. } => "BaseRuleShadowed",
             Self::Route(..) => "Route",
             Self::NoSubset(..) => "NoSubset",
+            Self::Evacuated(..) => "Evacuated",
             Self::State(..) => "State",
             Self::Lost(..) => "Lost",
             Self::Parked(..) => "Parked",
@@ -166,6 +169,14 @@ impl fmt::Display for Blocker {
                 "the route of zone {zone} leads nowhere: no DestinationRule defines subset \
                  `{subset}`"
             ),
+            Self::Evacuated(zone, to) => {
+                let to = to.as_ref().map_or("elsewhere".to_owned(), |to| format!("to zone {to}"));
+                write!(
+                    f,
+                    "the clients of zone {zone} are sent {to}: in zone {zone} nobody would use the new \
+                     version"
+                )
+            }
             Self::State(zone, state) => write!(f, "zone {zone} {}", in_words(state)),
             Self::Lost(zone, outage) => write!(f, "zone {zone} is lost: {outage}"),
             Self::Parked(zone) => write!(
