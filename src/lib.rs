@@ -8,6 +8,7 @@ pub mod completion;
 pub mod driver;
 pub mod error;
 pub mod exit;
+pub mod files;
 pub mod render;
 
 use cli::Cli;

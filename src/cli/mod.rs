@@ -13,6 +13,7 @@ pub use connection::Connection;
 pub use evacuate::{EvacuateArgs, RestoreArgs};
 pub use manifests::{GitOpsArg, LayoutArg, ManifestsArgs};
 pub use values::duration;
+use zone_rollout_core::diagnose::Version;
 
 /// Release a service zone by zone: one Argo Rollout per availability zone, one after another.
 #[derive(Debug, Parser)]
@@ -49,6 +50,10 @@ pub enum Verb {
     Evacuate(EvacuateArgs),
     /// Bring the clients of an evacuated zone back to it
     Restore(RestoreArgs),
+    /// Find what is wrong in files or in a namespace, name the cause, and say what to do
+    Diagnose(DiagnoseArgs),
+    /// Explain a finding by its code
+    Explain(ExplainArgs),
     /// Generate a layout that holds: Services, Rollouts, rules, routes; needs no cluster
     Manifests(Box<ManifestsArgs>),
     /// Watch a release on a simulated cluster: nothing is installed, read or written
@@ -311,6 +316,86 @@ pub enum AbortOutput {
     Text,
     /// One JSON document at the end
     Json,
+}
+
+/// `diagnose`
+#[derive(Debug, Args)]
+pub struct DiagnoseArgs {
+    /// Only these checks; default: all but `traffic` and `checklist`, which print something else
+    #[arg(value_enum, value_name = "CHECK")]
+    pub checks: Vec<CheckArg>,
+    /// Read objects from a file, a folder, or - for standard input, and not from the cluster
+    #[arg(short, long, value_name = "PATH")]
+    pub filename: Vec<String>,
+    /// In folders, read those below as well
+    #[arg(short = 'R', long, requires = "filename")]
+    pub recursive: bool,
+    /// Exit 3 if a finding is at least this bad
+    #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
+    pub fail_on: SeverityArg,
+    /// Version of Istio, where it cannot be read: 1.27
+    #[arg(long, value_name = "VERSION")]
+    pub istio_version: Option<Version>,
+    /// Version of Argo Rollouts, where it cannot be read: 1.9
+    #[arg(long, value_name = "VERSION")]
+    pub argo_version: Option<Version>,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: DiagnoseOutput,
+}
+
+/// Named checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CheckArg {
+    /// Zones, nodes, where pods run
+    Zones,
+    /// Routes of VirtualServices
+    Routes,
+    /// DestinationRules: subsets, locality, ejection
+    Rules,
+    /// Disruption budgets
+    Budgets,
+    /// Analysis, metrics, alerts
+    Analysis,
+    /// Steps, gates and references of Rollouts
+    Rollouts,
+    /// The points to check before a first release, one line each
+    Checklist,
+    /// Where each zone's requests go, now and after the loss of each zone
+    Traffic,
+}
+
+/// `--fail-on`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum SeverityArg {
+    /// Requests fail
+    Critical,
+    /// Something that is meant to work does not
+    #[default]
+    Error,
+    /// A surprise that is waiting
+    Warning,
+    /// Worth knowing
+    Info,
+}
+
+/// Formats of `diagnose`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum DiagnoseOutput {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+    /// SARIF 2.1.0, for code review
+    Sarif,
+}
+
+/// `explain`
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Code of a finding, such as ZRI001; without it, all codes are listed
+    pub code: Option<String>,
 }
 
 /// `version`

@@ -91,6 +91,54 @@ pub(super) const DEPLOYMENTS: KindInfo = KindInfo {
     selector: None,
 };
 
+/// The kinds that only a diagnosis looks at.
+pub(super) const ANALYSIS_TEMPLATES: KindInfo = KindInfo {
+    group: "argoproj.io",
+    version: "v1alpha1",
+    kind: "AnalysisTemplate",
+    plural: "analysistemplates",
+    namespaced: true,
+    selector: None,
+};
+pub(super) const CLUSTER_ANALYSIS_TEMPLATES: KindInfo = KindInfo {
+    kind: "ClusterAnalysisTemplate",
+    plural: "clusteranalysistemplates",
+    namespaced: false,
+    ..ANALYSIS_TEMPLATES
+};
+pub(super) const BUDGETS: KindInfo = KindInfo {
+    group: "policy",
+    version: "v1",
+    kind: "PodDisruptionBudget",
+    plural: "poddisruptionbudgets",
+    namespaced: true,
+    selector: None,
+};
+pub(super) const NAMESPACES: KindInfo = KindInfo {
+    group: "",
+    version: "v1",
+    kind: "Namespace",
+    plural: "namespaces",
+    namespaced: false,
+    selector: None,
+};
+pub(super) const TELEMETRIES: KindInfo = KindInfo {
+    group: "telemetry.istio.io",
+    version: "v1",
+    kind: "Telemetry",
+    plural: "telemetries",
+    namespaced: true,
+    selector: None,
+};
+pub(super) const ALERTS: KindInfo = KindInfo {
+    group: "monitoring.coreos.com",
+    version: "v1",
+    kind: "PrometheusRule",
+    plural: "prometheusrules",
+    namespaced: true,
+    selector: None,
+};
+
 impl KindInfo {
     /// The resource in this version of its group.
     pub(super) fn resource(&self, version: &str) -> ApiResource {

@@ -41,6 +41,8 @@ pub struct Want {
     pub selector: Option<String>,
     /// Whether autoscalers are needed as well.
     pub autoscalers: bool,
+    /// Whether all kinds that a diagnosis looks at are needed. A watch does not follow them.
+    pub everything: bool,
 }
 
 /// What a watch saw.

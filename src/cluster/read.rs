@@ -12,14 +12,15 @@ use kube::api::ListParams;
 use kube::error::DiscoveryError;
 use kube::{Api, discovery};
 use serde::de::DeserializeOwned;
-use zone_rollout_core::scene::{Autoscaler, Coverage, Kind, Origin, Scene};
+use zone_rollout_core::scene::{Autoscaler, Coverage, Kind, Origin, Plain, Scene, Workload};
 
 use super::connect::KubeCluster;
 use super::explain;
 use super::item::Item;
 use super::kinds::{
-    AUTOSCALERS, DESTINATION_RULES, KindInfo, NODES, PODS, REPLICA_SETS, ROLLOUTS, SERVICES,
-    VIRTUAL_SERVICES,
+    ALERTS, ANALYSIS_TEMPLATES, AUTOSCALERS, BUDGETS, CLUSTER_ANALYSIS_TEMPLATES, DEPLOYMENTS,
+    DESTINATION_RULES, KindInfo, NAMESPACES, NODES, PODS, REPLICA_SETS, ROLLOUTS, SERVICES,
+    TELEMETRIES, VIRTUAL_SERVICES,
 };
 use super::{Want, clock};
 use crate::error::Error;
@@ -87,7 +88,7 @@ impl KubeCluster {
 
     async fn try_read(&self, want: &Want) -> Result<Scene, Unread> {
         let selector = want.selector.as_deref();
-        let (rollouts, replica_sets, pods, nodes, services, routes, rules, autoscalers) = try_join!(
+        let (rollouts, replica_sets, pods, nodes, services, routes, rules, autoscalers, more) = try_join!(
             self.kind(want, &ROLLOUTS, selector),
             self.kind(want, &REPLICA_SETS, None),
             self.kind(want, &PODS, None),
@@ -96,8 +97,19 @@ impl KubeCluster {
             self.kind(want, &VIRTUAL_SERVICES, None),
             self.kind(want, &DESTINATION_RULES, None),
             self.autoscalers(want),
+            self.more(want),
         )?;
-        Ok(Scene { rollouts, replica_sets, pods, nodes, services, routes, rules, autoscalers })
+        Ok(Scene {
+            rollouts,
+            replica_sets,
+            pods,
+            nodes,
+            services,
+            routes,
+            rules,
+            autoscalers,
+            ..more
+        })
     }
 
     async fn autoscalers(&self, want: &Want) -> Result<Kind<Autoscaler>, Unread> {
@@ -105,6 +117,62 @@ impl KubeCluster {
             self.kind(want, &AUTOSCALERS, None).await
         } else {
             Ok(Kind::default())
+        }
+    }
+
+    /// The kinds that only a diagnosis looks at.
+    async fn more(&self, want: &Want) -> Result<Scene, Unread> {
+        if !want.everything {
+            return Ok(Scene::default());
+        }
+        let (templates, of_cluster, budgets, deployments, namespaces, telemetries, alerts) = try_join!(
+            self.kind(want, &ANALYSIS_TEMPLATES, None),
+            self.kind(want, &CLUSTER_ANALYSIS_TEMPLATES, None),
+            self.kind(want, &BUDGETS, None),
+            self.deployments(want),
+            self.namespace(want),
+            self.kind(want, &TELEMETRIES, None),
+            self.kind(want, &ALERTS, None),
+        )?;
+        Ok(Scene {
+            analysis_templates: templates,
+            cluster_analysis_templates: of_cluster,
+            budgets,
+            deployments,
+            namespaces,
+            telemetries,
+            alerts,
+            ..Scene::default()
+        })
+    }
+
+    /// The namespace's Deployments, and those of the control planes, which tell their versions. That
+    /// the latter may not be read takes nothing from the former.
+    async fn deployments(&self, want: &Want) -> Result<Kind<Workload>, Unread> {
+        let elsewhere =
+            |namespace: &str| Want { namespace: namespace.to_owned(), ..Want::default() };
+        let (istio, argo) = (elsewhere("istio-system"), elsewhere("argo-rollouts"));
+        let (mut own, istio, argo) = try_join!(
+            self.kind::<Workload>(want, &DEPLOYMENTS, None),
+            self.kind::<Workload>(&istio, &DEPLOYMENTS, Some("app=istiod")),
+            self.kind::<Workload>(
+                &argo,
+                &DEPLOYMENTS,
+                Some("app.kubernetes.io/name=argo-rollouts")
+            ),
+        )?;
+        own.items.extend(istio.items.into_iter().chain(argo.items));
+        Ok(own)
+    }
+
+    /// The namespace itself, for its labels.
+    async fn namespace(&self, want: &Want) -> Result<Kind<Plain>, Unread> {
+        let api = self.api::<Plain>(&NAMESPACES, NAMESPACES.version, "");
+        match self.limited(api.get(&want.namespace)).await {
+            Ok(namespace) => Ok(complete(vec![namespace])),
+            Err(kube::Error::Api(status)) if status.code == 403 => Ok(empty(Coverage::Forbidden)),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(complete(Vec::new())),
+            Err(error) => Err(Unread { what: format!("get namespace {}", want.namespace), error }),
         }
     }
 

@@ -16,7 +16,7 @@ impl Context {
         Want {
             namespace: self.namespace.clone(),
             selector: which.selector.clone(),
-            autoscalers: false,
+            ..Want::default()
         }
     }
 
@@ -34,23 +34,26 @@ impl Context {
         }
     }
 
+    /// Fails if the Rollouts could not be read at all.
+    pub(super) fn require_rollouts(&self, scene: &Scene) -> Result<(), Error> {
+        match &scene.rollouts.coverage {
+            Coverage::Forbidden => Err(Error::unexpected(format!(
+                "you may not list Rollouts in namespace `{}`",
+                self.namespace
+            ))
+            .hint(format!("see what you may do: kubectl auth can-i --list{}", self.flags.0))),
+            Coverage::KindAbsent => {
+                Err(Error::unexpected("this cluster does not serve Argo Rollouts")
+                    .because("there is no resource rollouts.argoproj.io")
+                    .hint("see which context is used: kubectl config current-context"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// All groups of the namespace.
     fn groups(&self, scene: &Scene, which: &Which) -> Result<Vec<Group>, Error> {
-        match &scene.rollouts.coverage {
-            Coverage::Forbidden => {
-                return Err(Error::unexpected(format!(
-                    "you may not list Rollouts in namespace `{}`",
-                    self.namespace
-                ))
-                .hint(format!("see what you may do: kubectl auth can-i --list{}", self.flags.0)));
-            }
-            Coverage::KindAbsent => {
-                return Err(Error::unexpected("this cluster does not serve Argo Rollouts")
-                    .because("there is no resource rollouts.argoproj.io")
-                    .hint("see which context is used: kubectl config current-context"));
-            }
-            _ => {}
-        }
+        self.require_rollouts(scene)?;
         if which.rollouts.is_empty() {
             return Ok(find_groups(scene));
         }

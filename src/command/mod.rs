@@ -3,7 +3,9 @@
 mod abort;
 mod completion;
 mod demo;
+mod diagnose;
 mod evacuate;
+mod explain;
 mod group;
 mod manifests;
 mod permission;
@@ -73,6 +75,13 @@ pub(crate) async fn run(cli: Cli, io: &mut Io) -> Result<Exit, Error> {
         Verb::Restore(args) => {
             evacuate::restore(&Context::connect(connection, io).await?, args, io).await
         }
+        Verb::Diagnose(args) if !args.filename.is_empty() => {
+            diagnose::of_files(args, connection, io)
+        }
+        Verb::Diagnose(args) => {
+            diagnose::of_cluster(&Context::connect(connection, io).await?, args, io).await
+        }
+        Verb::Explain(args) => explain::run(args, io),
         Verb::Manifests(args) => manifests::run(connection, args, io),
         Verb::Demo(args) => demo::run(args, io).await,
         Verb::Version(args) => version::run(connection, args, io).await,

@@ -2,8 +2,10 @@
 
 pub mod completion;
 pub mod document;
+pub mod findings;
 pub mod io;
 pub mod manifests;
+pub mod matrix;
 pub mod plan;
 pub mod report;
 pub mod status;

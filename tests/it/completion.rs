@@ -46,6 +46,8 @@ fn what_the_program_itself_knows() {
     abort	Take zones in flight back to their stable version, and see that it took effect
     evacuate	Send the clients of a zone to the stable pods of another
     restore	Bring the clients of an evacuated zone back to it
+    diagnose	Find what is wrong in files or in a namespace, name the cause, and say what to do
+    explain	Explain a finding by its code
     manifests	Generate a layout that holds: Services, Rollouts, rules, routes; needs no cluster
     demo	Watch a release on a simulated cluster: nothing is installed, read or written
     version	Print the versions of this program, Kubernetes, Argo Rollouts and Istio

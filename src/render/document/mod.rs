@@ -1,16 +1,20 @@
 //! Machine-readable documents. Their shape is a contract: fields are added, never changed.
 
 mod abort;
+mod diagnosis;
 mod plan;
 mod promotion;
+mod sarif;
 mod status;
 mod version;
 
 use serde::Serialize;
 
 pub use abort::{AbortDocument, abort};
+pub use diagnosis::{DiagnosisDocument, diagnosis};
 pub use plan::{PlanDocument, Preview, plan};
 pub use promotion::{ResultDocument, event_document, question, result};
+pub use sarif::sarif;
 pub use status::{StatusDocument, status};
 pub use version::{VersionDocument, versions};
 

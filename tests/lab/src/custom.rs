@@ -23,8 +23,21 @@ impl Lab {
     /// When it is not gone in a minute.
     pub async fn remove_crd(&self, name: &str) -> Result<()> {
         let api = self.crds();
-        api.delete(name, &DeleteParams::default()).await.with_context(|| format!("no {name}"))?;
-        let gone = async || Ok(api.get_opt(name).await?.is_none().then_some(()));
+        let spec = api.get(name).await.with_context(|| format!("no {name}"))?.spec;
+        api.delete(name, &DeleteParams::default()).await?;
+        // The API server goes on to serve it for a moment.
+        let gone = async || {
+            let mut served = false;
+            for version in &spec.versions {
+                let path = format!("/apis/{}/{}/{}", spec.group, version.name, spec.names.plural);
+                served |= self
+                    .client()
+                    .request_text(http::Request::get(path).body(vec![])?)
+                    .await
+                    .is_ok();
+            }
+            Ok((!served).then_some(()))
+        };
         wait::until(format!("{name} to be gone"), WITHIN, gone).await
     }
 

@@ -20,16 +20,31 @@ pub struct Service {
 
 /// `spec` of a Service.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ServiceSpec {
     /// Labels a pod must carry.
     pub selector: BTreeMap<String, String>,
+    /// `PreferClose` and its kin: zone preference without a DestinationRule, in sidecars from
+    /// Istio 1.25.
+    pub traffic_distribution: Option<String>,
+}
+
+impl Service {
+    /// True if the Service itself asks for near endpoints, by its field or by Istio's annotation.
+    pub fn prefers_near(&self) -> bool {
+        const ANNOTATION: &str = "networking.istio.io/traffic-distribution";
+        let asked = self.spec.traffic_distribution.as_ref();
+        asked.or_else(|| self.meta.annotations.get(ANNOTATION)).is_some_and(|asked| asked != "Any")
+    }
 }
 
 /// A VirtualService (`networking.istio.io`).
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct VirtualService {
+    /// Group and version in which it is written; empty in the items of a list.
+    #[serde(rename = "apiVersion")]
+    pub api_version: String,
     /// Metadata.
     #[serde(rename = "metadata")]
     pub meta: Meta,
@@ -39,7 +54,7 @@ pub struct VirtualService {
 
 /// `spec` of a VirtualService.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct VirtualServiceSpec {
     /// Hosts it applies to, short or fully qualified.
     pub hosts: Vec<String>,
@@ -47,6 +62,12 @@ pub struct VirtualServiceSpec {
     pub gateways: Vec<String>,
     /// HTTP routes in order; the first that matches wins.
     pub http: Vec<HttpRoute>,
+    /// TLS routes, which are weighed but not understood here.
+    pub tls: Vec<Value>,
+    /// TCP routes, which are weighed but not understood here.
+    pub tcp: Vec<Value>,
+    /// Namespaces it is visible in; empty means all.
+    pub export_to: Vec<String>,
 }
 
 /// One HTTP route. Built from the whole JSON value, which a guarded write compares.
@@ -139,6 +160,9 @@ pub struct Destination {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct DestinationRule {
+    /// Group and version in which it is written; empty in the items of a list.
+    #[serde(rename = "apiVersion")]
+    pub api_version: String,
     /// Metadata.
     #[serde(rename = "metadata")]
     pub meta: Meta,
@@ -158,6 +182,8 @@ pub struct DestinationRuleSpec {
     pub subsets: Vec<Subset>,
     /// If set, the rule counts for these clients only.
     pub workload_selector: Option<Value>,
+    /// Namespaces it is visible in; empty means all.
+    pub export_to: Vec<String>,
 }
 
 /// A named part of a host's endpoints.
@@ -180,6 +206,10 @@ pub struct TrafficPolicy {
     pub load_balancer: Option<LoadBalancer>,
     /// Ejection of failing endpoints. Locality failover works only where this is set.
     pub outlier_detection: Option<OutlierDetection>,
+    /// Limits of connections.
+    pub connection_pool: Option<Value>,
+    /// Policies for single ports, which override the others part by part.
+    pub port_level_settings: Vec<TrafficPolicy>,
 }
 
 /// `loadBalancer`.
@@ -224,10 +254,25 @@ pub struct LocalityFailover {
     pub to: String,
 }
 
-/// `outlierDetection`.
+/// `outlierDetection`. Numbers that are not given have Envoy's defaults.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OutlierDetection {
-    /// Largest share of endpoints that may be ejected, in percent; Envoy's default is 10.
+    /// Largest share of endpoints that may be ejected, in percent; 0 and absent are 10.
     pub max_ejection_percent: Option<u32>,
+    /// Share of healthy endpoints, in percent, under which all of them are used again.
+    pub min_health_percent: Option<u32>,
+    /// Answers 5xx in a row until an endpoint is ejected; absent is 5.
+    pub consecutive5xx_errors: Option<u32>,
+    /// Answers 502, 503, 504 in a row until an endpoint is ejected.
+    pub consecutive_gateway_errors: Option<u32>,
+    /// Accepted for compatibility and read by no version of Istio since 1.7.
+    pub consecutive_errors: Option<Value>,
+}
+
+impl OutlierDetection {
+    /// Largest share of endpoints that may be ejected, in percent, as Envoy gets it.
+    pub fn ejection_limit(&self) -> u32 {
+        self.max_ejection_percent.filter(|percent| *percent > 0).unwrap_or(10)
+    }
 }

@@ -3,8 +3,11 @@
 //! or from the simulated cluster. A kind that could not be read is never an empty one: its
 //! [`Coverage`] says why.
 
+mod assumed;
 mod mesh;
 mod meta;
+mod objects;
+mod policy;
 mod rollout;
 mod workload;
 
@@ -14,15 +17,19 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+pub use assumed::{allowed_zones, template_of};
 pub use mesh::{
     Destination, DestinationRule, DestinationRuleSpec, HttpMatch, HttpRoute, LocalityDistribute,
     LocalityFailover, LocalityLbSetting, OutlierDetection, RouteDestination, Service, Subset,
     TrafficPolicy, VirtualService, VirtualServiceSpec,
 };
 pub use meta::{ManagedFields, Meta, OwnerReference};
+pub use objects::{Found, Unreadable};
+pub use policy::{AnalysisTemplate, DisruptionBudget, Metric, Plain, Workload, labels_of};
 pub use rollout::{
-    AnalysisRunStatus, BackgroundAnalysis, Canary, IstioRouting, PauseCondition, PodMetadata,
-    Rollout, RolloutCondition, RolloutSpec, RolloutStatus, Step, StepKind, TrafficWeights,
+    AnalysisRunStatus, Argument, BackgroundAnalysis, Canary, DestinationRuleReference,
+    IstioRouting, LabelSelector, PauseCondition, PodMetadata, Rollout, RolloutCondition,
+    RolloutSpec, RolloutStatus, Step, StepKind, TemplateReference, TrafficWeights,
     VirtualServiceReference, WeightDestination,
 };
 pub use workload::{
@@ -179,6 +186,26 @@ pub struct Scene {
     pub rules: Kind<DestinationRule>,
     /// Horizontal pod autoscalers.
     pub autoscalers: Kind<Autoscaler>,
+    /// Analysis templates.
+    pub analysis_templates: Kind<AnalysisTemplate>,
+    /// Analysis templates of the whole cluster.
+    pub cluster_analysis_templates: Kind<AnalysisTemplate>,
+    /// Disruption budgets.
+    pub budgets: Kind<DisruptionBudget>,
+    /// Deployments.
+    pub deployments: Kind<Workload>,
+    /// StatefulSets.
+    pub stateful_sets: Kind<Workload>,
+    /// Namespaces, for their labels.
+    pub namespaces: Kind<Plain>,
+    /// Istio's Telemetry objects, which may add labels to metrics.
+    pub telemetries: Kind<Plain>,
+    /// Prometheus's rules.
+    pub alerts: Kind<Plain>,
+    /// Argo CD's Applications, which say what a sync leaves alone.
+    pub applications: Kind<Plain>,
+    /// Istio's Gateways, for the pods they select.
+    pub gateways: Kind<Plain>,
 }
 
 impl Scene {
@@ -195,6 +222,14 @@ impl Scene {
             ("virtualservices", &self.routes.coverage),
             ("destinationrules", &self.rules.coverage),
             ("horizontalpodautoscalers", &self.autoscalers.coverage),
+            ("analysistemplates", &self.analysis_templates.coverage),
+            ("clusteranalysistemplates", &self.cluster_analysis_templates.coverage),
+            ("poddisruptionbudgets", &self.budgets.coverage),
+            ("deployments", &self.deployments.coverage),
+            ("statefulsets", &self.stateful_sets.coverage),
+            ("namespaces", &self.namespaces.coverage),
+            ("telemetries", &self.telemetries.coverage),
+            ("prometheusrules", &self.alerts.coverage),
         ]
         .into_iter()
         .filter(|(_, coverage)| !matches!(coverage, Coverage::Complete(_) | Coverage::NotGiven))

@@ -57,6 +57,8 @@ pub struct RolloutSpec {
 pub struct LabelSelector {
     /// Labels a pod must carry.
     pub match_labels: BTreeMap<String, String>,
+    /// Further conditions on its labels.
+    pub match_expressions: Vec<Value>,
 }
 
 /// `spec.strategy`.
@@ -79,6 +81,8 @@ pub struct Canary {
     pub canary_service: Option<String>,
     /// Service of the stable pods, if any.
     pub stable_service: Option<String>,
+    /// Two Services that take turns, instead of a stable and a canary one.
+    pub ping_pong: Option<Value>,
     /// Who steers the traffic; absent means by pod counts.
     pub traffic_routing: Option<TrafficRouting>,
     /// The stable ReplicaSet shrinks while the canary grows.
@@ -105,6 +109,32 @@ pub struct Canary {
 pub struct BackgroundAnalysis {
     /// 0-based index of the step from which it runs.
     pub starting_step: usize,
+    /// The templates it is made from.
+    pub templates: Vec<TemplateReference>,
+    /// Values for the templates' arguments.
+    pub args: Vec<Argument>,
+}
+
+/// A reference to an AnalysisTemplate.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TemplateReference {
+    /// Name.
+    pub template_name: String,
+    /// True for a ClusterAnalysisTemplate.
+    pub cluster_scope: bool,
+}
+
+/// A value for an argument of a template, or the declaration of one with its default.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Argument {
+    /// Name.
+    pub name: String,
+    /// The value, if it is written down.
+    pub value: Option<String>,
+    /// Where the value comes from otherwise.
+    pub value_from: Option<Value>,
 }
 
 /// Ephemeral metadata of stable or canary pods.
@@ -158,6 +188,8 @@ pub struct DestinationRuleReference {
     pub canary_subset_name: String,
     /// Subset of the stable pods.
     pub stable_subset_name: String,
+    /// Subsets of others in the same routes that the controller leaves alone (from v1.9).
+    pub additional_subset_names: Vec<String>,
 }
 
 /// One canary step.

@@ -40,8 +40,8 @@ pub struct ReplicaSetSpec {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ReplicaSetStatus {
-    /// Pods.
-    pub replicas: u32,
+    /// Pods; absent if the controller has written no status.
+    pub replicas: Option<u32>,
     /// Available pods.
     pub available_replicas: u32,
 }

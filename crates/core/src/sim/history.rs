@@ -117,7 +117,7 @@ impl From<&ReplicaSet> for Face {
     fn from(replica_set: &ReplicaSet) -> Self {
         Self::ReplicaSet {
             wanted: replica_set.wanted(),
-            pods: replica_set.status.replicas,
+            pods: replica_set.status.replicas.unwrap_or(0),
             available: replica_set.status.available_replicas,
         }
     }

@@ -1,48 +1,26 @@
-//! Where the requests of one client go: shares by pod, and the share that nobody serves.
+//! Where the requests of one client go: shares by pod, and the share that is answered with an error.
 
 use std::collections::BTreeMap;
 
-use super::host::{fully_qualified, service_of};
-use super::locality::{self, Labels};
-use super::merge::merged_rule;
-use crate::group::topology_of;
-use crate::scene::{
-    HttpMatch, HttpRoute, Key, Pod, REGION_LABEL, Scene, VirtualService, ZONE_LABEL,
-};
+use super::client::Client;
+use super::mesh::{Cluster, Mesh};
+use crate::scene::{Key, Scene};
 
-/// A caller inside the mesh, known by the labels that istiod gives its proxy.
-#[derive(Debug, Clone)]
-pub struct Client {
-    labels: Labels,
-}
-
-impl Client {
-    /// A client on a node of this zone.
-    pub fn in_zone(scene: &Scene, zone: &str) -> Self {
-        let mut labels = Labels::from([(ZONE_LABEL.to_owned(), zone.to_owned())]);
-        let region = scene
-            .nodes
-            .iter()
-            .filter(|(_, node)| node.zone() == Some(zone))
-            .find_map(|(_, node)| node.meta.labels.get(REGION_LABEL));
-        labels.extend(region.map(|region| (REGION_LABEL.to_owned(), region.clone())));
-        Self { labels }
-    }
-}
-
-/// What is imagined to be gone.
-#[derive(Debug, Clone, Copy)]
+/// What is imagined to be lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss<'a> {
     /// All pods in this zone (a value of `topology.kubernetes.io/zone`). Its clients stay.
     Zone(&'a str),
+    /// All pods in this zone answer with errors, and those that may be are ejected.
+    Failing(&'a str),
 }
 
 /// Where a client's requests go. The shares and `unserved` add up to 1.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Flow {
-    /// Share by pod; pods without a share are left out.
+    /// Share by pod that answers; pods without a share are left out.
     pub shares: BTreeMap<Key, f64>,
-    /// Share that is answered with an error because no endpoint is left.
+    /// Share that is answered with an error, by no endpoint or by one that fails.
     pub unserved: f64,
 }
 
@@ -50,166 +28,40 @@ pub struct Flow {
 ///
 /// If several routes could match, only those count that do not depend on the request.
 pub fn flow(scene: &Scene, host: &str, client: &Client, loss: Option<Loss<'_>>) -> Flow {
-    let endpoints = Endpoints::of(scene, loss);
-    let mut flow = Flow::default();
-    for (destination, weight) in destinations(scene, host, client) {
-        flow.send(scene, &endpoints, client, &destination, weight);
-    }
-    flow
-}
-
-/// One cluster in Envoy's sense.
-struct Cluster {
-    host: String,
-    /// Empty for the plain host.
-    subset: String,
-}
-
-/// The clusters a client's requests go to, with weights that add up to 1.
-///
-/// A client that no route matches is not refused: istiod then installs the plain route of the
-/// Service (`BuildSidecarOutboundVirtualHosts`).
-fn destinations(scene: &Scene, host: &str, client: &Client) -> Vec<(Cluster, f64)> {
-    let plain = || vec![(Cluster { host: host.to_owned(), subset: String::new() }, 1.0)];
-    let Some(virtual_service) = virtual_service_for(scene, host) else { return plain() };
-    let Some(route) = client_route(virtual_service, client) else { return plain() };
-    let weight = |weight: Option<f64>| match route.destinations.len() {
-        1 => 1.0,
-        _ => weight.unwrap_or(0.0),
-    };
-    let total: f64 = route.destinations.iter().map(|to| weight(to.weight)).sum();
-    route
-        .destinations
-        .iter()
-        .filter(|to| weight(to.weight) > 0.0)
-        .map(|to| {
-            let host = fully_qualified(&to.destination.host, &virtual_service.meta.namespace);
-            let cluster = Cluster { host, subset: to.destination.subset.clone() };
-            (cluster, weight(to.weight) / total)
-        })
-        .collect()
-}
-
-/// The VirtualService that sidecars use for a host: the oldest, since sidecars do not merge them.
-fn virtual_service_for<'a>(scene: &'a Scene, host: &str) -> Option<&'a VirtualService> {
-    scene
-        .routes
-        .iter()
-        .map(|(_, virtual_service)| virtual_service)
-        .filter(|virtual_service| {
-            let gateways = &virtual_service.spec.gateways;
-            let in_mesh = gateways.is_empty() || gateways.iter().any(|name| name == "mesh");
-            let namespace = &virtual_service.meta.namespace;
-            in_mesh
-                && virtual_service
-                    .spec
-                    .hosts
-                    .iter()
-                    .any(|name| fully_qualified(name, namespace) == host)
-        })
-        .min_by_key(|virtual_service| {
-            (virtual_service.meta.creation_timestamp, &virtual_service.meta.name)
-        })
-}
-
-fn client_route<'a>(virtual_service: &'a VirtualService, client: &Client) -> Option<&'a HttpRoute> {
-    virtual_service.spec.http.iter().find(|route| {
-        route.matches.is_empty() || route.matches.iter().any(|entry| applies(entry, client))
-    })
-}
-
-/// Mirrors `sourceMatchHTTP` (istio `pilot/pkg/networking/core/route`): with gateways set, source
-/// labels are not looked at.
-fn applies(entry: &HttpMatch, client: &Client) -> bool {
-    if !entry.request.is_empty() {
-        return false;
-    }
-    if !entry.gateways.is_empty() {
-        return entry.gateways.iter().any(|name| name == "mesh");
-    }
-    entry.source_labels.iter().all(|(label, value)| client.labels.get(label) == Some(value))
-}
-
-/// The Ready pods of a scene with the labels that istiod sees on them.
-struct Endpoints<'a> {
-    pods: Vec<(&'a Key, Labels)>,
-}
-
-impl<'a> Endpoints<'a> {
-    fn of(scene: &'a Scene, loss: Option<Loss<'_>>) -> Self {
-        let pods = scene
-            .pods
-            .iter()
-            .filter(|(_, pod)| pod.is_ready())
-            .filter_map(|(key, pod)| {
-                let zone = pod_zone(scene, pod);
-                let gone = loss.is_some_and(|Loss::Zone(lost)| zone.as_deref() == Some(lost));
-                (!gone).then(|| (key, augmented(scene, pod, zone)))
-            })
-            .collect();
-        Self { pods }
-    }
-}
-
-fn augmented(scene: &Scene, pod: &Pod, zone: Option<String>) -> Labels {
-    let mut labels = pod.meta.labels.clone();
-    if let Some(zone) = zone {
-        labels.extend(Client::in_zone(scene, &zone).labels);
-    }
-    labels
-}
-
-/// The zone a pod runs in: its node's, or the one its Rollout is bound to if the node is unknown.
-pub fn pod_zone(scene: &Scene, pod: &Pod) -> Option<String> {
-    let node = scene.nodes.get(&Key::new("", &pod.spec.node_name));
-    node.and_then(|node| node.zone().map(str::to_owned)).or_else(|| {
-        let replica_set = scene
-            .replica_sets
-            .iter()
-            .map(|(_, replica_set)| replica_set)
-            .find(|replica_set| pod.meta.is_owned_by(&replica_set.meta.uid))?;
-        let rollout = scene
-            .rollouts
-            .iter()
-            .map(|(_, rollout)| rollout)
-            .find(|rollout| replica_set.meta.is_owned_by(&rollout.meta.uid))?;
-        topology_of(rollout)
-    })
+    let mesh = Mesh::of(scene);
+    Flow::over(&mesh.clusters(host, client), client, loss)
 }
 
 impl Flow {
+    /// The flow over these clusters, whose weights add up to 1.
+    pub fn over(clusters: &[(Cluster<'_>, f64)], client: &Client, loss: Option<Loss<'_>>) -> Self {
+        let mut flow = Self::default();
+        for (cluster, weight) in clusters {
+            flow.send(cluster, client, loss, *weight);
+        }
+        flow
+    }
+
     fn send(
         &mut self,
-        scene: &Scene,
-        endpoints: &Endpoints<'_>,
+        cluster: &Cluster<'_>,
         client: &Client,
-        cluster: &Cluster,
+        loss: Option<Loss<'_>>,
         weight: f64,
     ) {
-        let merged = merged_rule(scene, &cluster.host);
-        let subset = merged.subset(&cluster.subset).map(|effective| effective.subset);
-        if subset.is_none() && !cluster.subset.is_empty() {
-            // Envoy has no such cluster and answers 503 (NC).
-            self.unserved += weight;
-            return;
-        }
-        let selector = service_of(&cluster.host).and_then(|key| scene.services.get(&key));
-        let selected = |labels: &Labels| {
-            let wanted = subset.map(|subset| &subset.labels).into_iter().flatten();
-            let wanted =
-                wanted.chain(selector.map(|service| &service.spec.selector).into_iter().flatten());
-            wanted.into_iter().all(|(label, value)| labels.get(label) == Some(value))
-        };
-        let members: Vec<&(&Key, Labels)> =
-            endpoints.pods.iter().filter(|(_, labels)| selected(labels)).collect();
-        let labels: Vec<&Labels> = members.iter().map(|(_, labels)| labels).collect();
-        let shares = locality::shares(&merged.policy(subset), &client.labels, &labels);
-        self.unserved += weight * (1.0 - shares.iter().sum::<f64>()).max(0.0);
-        for ((key, _), share) in members.iter().zip(shares) {
-            if share > 0.0 {
-                *self.shares.entry((*key).clone()).or_default() += weight * share;
+        let shares = cluster.shares(client, loss);
+        let mut served = 0.0;
+        for (endpoint, share) in shares {
+            let fails = loss.is_some_and(|loss| match loss {
+                Loss::Failing(zone) => endpoint.zone.as_deref() == Some(zone),
+                Loss::Zone(_) => false,
+            });
+            if share > 0.0 && !fails {
+                served += share;
+                *self.shares.entry(endpoint.key.clone()).or_default() += weight * share;
             }
         }
+        self.unserved += weight * (1.0 - served).max(0.0);
     }
 
     /// The share that goes to pods for which `wanted` is true.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::scene::{LocalityDistribute, LocalityLbSetting, TrafficPolicy};
+use crate::scene::{LocalityDistribute, LocalityLbSetting, OutlierDetection, TrafficPolicy};
 
 /// Labels of proxies and endpoints, with the topology labels that istiod adds (`AugmentLabels`).
 pub(super) type Labels = BTreeMap<String, String>;
@@ -10,41 +10,103 @@ pub(super) type Labels = BTreeMap<String, String>;
 const REGION: &str = "topology.kubernetes.io/region";
 const ZONE: &str = "topology.kubernetes.io/zone";
 
+/// How an endpoint answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Health {
+    /// Well.
+    Good,
+    /// With errors, until it is ejected.
+    Failing,
+}
+
+/// The place of an endpoint in a client's list: lower priorities are used first.
+type Place = Option<(usize, f64)>;
+
 /// The share of each endpoint in a client's traffic; they add up to 1, or to 0 if there is none.
 ///
-/// Mirrors `ApplyLocalityLoadBalancer` (istio `pilot/pkg/networking/core/loadbalancer`), for
-/// endpoints that are all healthy: `distribute` excludes everything else, failover needs outlier
-/// detection, and all traffic goes to the lowest priority that has an endpoint.
-pub(super) fn shares(policy: &TrafficPolicy, client: &Labels, endpoints: &[&Labels]) -> Vec<f64> {
+/// Mirrors `ApplyLocalityLoadBalancer` (istio `pilot/pkg/networking/core/loadbalancer`) and Envoy's
+/// choice of a priority: `distribute` excludes everything else, failover needs outlier detection or
+/// a Service that prefers near endpoints, failing endpoints are ejected up to the policy's limit,
+/// and a priority takes all traffic while at least 1/1.4 of its endpoints are left.
+pub(super) fn shares(
+    policy: &TrafficPolicy,
+    near: bool,
+    client: &Labels,
+    endpoints: &[(&Labels, Health)],
+) -> Vec<f64> {
+    let labels: Vec<&Labels> = endpoints.iter().map(|(labels, _)| *labels).collect();
+    let places = places(policy, near, client, &labels);
+    spread(&places, &kept(policy, endpoints))
+}
+
+fn places(
+    policy: &TrafficPolicy,
+    near: bool,
+    client: &Labels,
+    endpoints: &[&Labels],
+) -> Vec<Place> {
     let default = LocalityLbSetting::default();
-    let setting = policy
-        .load_balancer
-        .as_ref()
-        .and_then(|balancer| balancer.locality_lb_setting.as_ref())
-        .unwrap_or(&default);
+    let written =
+        policy.load_balancer.as_ref().and_then(|balancer| balancer.locality_lb_setting.as_ref());
+    let setting = written.unwrap_or(&default);
+    let level = vec![Some((0, 1.0)); endpoints.len()];
     if setting.enabled == Some(false) {
-        return even(&vec![true; endpoints.len()]);
+        return level;
     }
     if !setting.distribute.is_empty() {
         return match distribution(&setting.distribute, client) {
             Some(entry) => distributed(entry, endpoints),
-            None => even(&vec![true; endpoints.len()]),
+            None => level,
         };
     }
-    if policy.outlier_detection.is_none() {
-        return even(&vec![true; endpoints.len()]);
+    if policy.outlier_detection.is_none() && !near {
+        return level;
     }
-    let priorities: Vec<usize> =
-        endpoints.iter().map(|endpoint| priority(setting, client, endpoint)).collect();
-    let lowest = priorities.iter().min().copied();
-    even(&priorities.iter().map(|priority| Some(*priority) == lowest).collect::<Vec<_>>())
+    endpoints.iter().map(|endpoint| Some((priority(setting, client, endpoint), 1.0))).collect()
 }
 
-fn even(chosen: &[bool]) -> Vec<f64> {
-    let count = chosen.iter().filter(|chosen| **chosen).count();
-    #[expect(clippy::cast_precision_loss, reason = "no cluster has 2^52 endpoints")]
-    let share = if count == 0 { 0.0 } else { 1.0 / count as f64 };
-    chosen.iter().map(|chosen| if *chosen { share } else { 0.0 }).collect()
+/// The endpoints that are not ejected. Envoy from 1.27 ejects one only while the ejected ones stay
+/// within the limit, counted over all endpoints of the cluster.
+fn kept(policy: &TrafficPolicy, endpoints: &[(&Labels, Health)]) -> Vec<bool> {
+    let limit = policy.outlier_detection.as_ref().map_or(0, OutlierDetection::ejection_limit);
+    let mut allowed = endpoints.len() * limit.min(100) as usize / 100;
+    let keep = |(_, health): &(&Labels, Health)| {
+        let ejected = *health == Health::Failing && allowed > 0;
+        allowed -= usize::from(ejected);
+        !ejected
+    };
+    endpoints.iter().map(keep).collect()
+}
+
+/// Envoy's overprovisioning: a priority is worth 1.4 times its remaining share, at most all.
+fn spread(places: &[Place], kept: &[bool]) -> Vec<f64> {
+    const OVERPROVISIONING: f64 = 1.4;
+    let mut weights: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
+    for (place, kept) in places.iter().zip(kept) {
+        if let Some((priority, weight)) = place {
+            let (all, left) = weights.entry(*priority).or_default();
+            *all += weight;
+            *left += if *kept { *weight } else { 0.0 };
+        }
+    }
+    let worth = |(all, left): &(f64, f64)| {
+        if *all > 0.0 { (OVERPROVISIONING * left / all).min(1.0) } else { 0.0 }
+    };
+    let total: f64 = weights.values().map(worth).sum::<f64>().min(1.0);
+    let mut rest = 1.0;
+    let mut loads: BTreeMap<usize, f64> = BTreeMap::new();
+    for (priority, weight) in &weights {
+        let load = if total > 0.0 { (worth(weight) / total).min(rest) } else { 0.0 };
+        rest -= load;
+        loads.insert(*priority, load);
+    }
+    let share = |(place, kept): (&Place, &bool)| match place {
+        Some((priority, weight)) if *kept && weights[priority].1 > 0.0 => {
+            loads[priority] * weight / weights[priority].1
+        }
+        _ => 0.0,
+    };
+    places.iter().zip(kept).map(share).collect()
 }
 
 fn priority(setting: &LocalityLbSetting, client: &Labels, endpoint: &Labels) -> usize {
@@ -92,26 +154,21 @@ fn distribution<'a>(
 }
 
 /// `applyLocalityWeights`: a weight is spread over the endpoints it names; the rest get nothing.
-fn distributed(entry: &LocalityDistribute, endpoints: &[&Labels]) -> Vec<f64> {
-    let mut shares = vec![0.0; endpoints.len()];
+fn distributed(entry: &LocalityDistribute, endpoints: &[&Labels]) -> Vec<Place> {
+    let mut weights = vec![0.0; endpoints.len()];
     for (locality, weight) in &entry.to {
         let named: Vec<bool> =
             endpoints.iter().map(|endpoint| matches_locality(locality, endpoint)).collect();
-        for (share, part) in shares.iter_mut().zip(even(&named)) {
-            *share += part * f64::from(*weight);
+        let count: f64 = named.iter().map(|named| f64::from(u8::from(*named))).sum();
+        for (share, named) in weights.iter_mut().zip(named) {
+            *share += if named { f64::from(*weight) / count } else { 0.0 };
         }
     }
-    let total: f64 = shares.iter().sum();
-    if total > 0.0 {
-        for share in &mut shares {
-            *share /= total;
-        }
-    }
-    shares
+    weights.into_iter().map(|weight| (weight > 0.0).then_some((0, weight))).collect()
 }
 
 /// `LocalityMatch`: a `*` or a missing part matches anything.
-fn matches_locality(pattern: &str, labels: &Labels) -> bool {
+pub(super) fn matches_locality(pattern: &str, labels: &Labels) -> bool {
     let mut parts = pattern.split('/');
     [REGION, ZONE].iter().all(|label| match parts.next() {
         None | Some("*" | "") => true,
@@ -139,13 +196,17 @@ mod tests {
         let policy: TrafficPolicy = serde_json::from_value(policy).unwrap();
         let zones = [at("a", &["ab", "ca"]), at("b", &["ab", "bc"]), at("c", &["bc", "ca"])];
         let index = |zone: char| "abc".find(zone).unwrap();
-        let endpoints: Vec<&Labels> = present.chars().map(|zone| &zones[index(zone)]).collect();
+        let health = |zone: char| if zone.is_uppercase() { Health::Failing } else { Health::Good };
+        let present: Vec<(char, Health)> =
+            present.chars().map(|zone| (zone.to_ascii_lowercase(), health(zone))).collect();
+        let endpoints: Vec<(&Labels, Health)> =
+            present.iter().map(|(zone, health)| (&zones[index(*zone)], *health)).collect();
         let mut found = [0; 3];
-        let shares = shares(&policy, &at("a", &[]), &endpoints);
-        for (zone, share) in present.chars().zip(shares) {
+        let shares = shares(&policy, false, &at("a", &[]), &endpoints);
+        for ((zone, _), share) in present.into_iter().zip(shares) {
             #[expect(clippy::cast_possible_truncation)]
             let share = (share * 100.0).round() as i64;
-            found[index(zone)] = share;
+            found[index(zone)] += share;
         }
         found
     }
@@ -197,8 +258,9 @@ mod tests {
             }
             let policy: TrafficPolicy = serde_json::from_value(policy).unwrap();
             let labels: Vec<Labels> = zones.iter().map(|zone| at(zone, &["ab"])).collect();
-            let endpoints: Vec<&Labels> = labels.iter().collect();
-            let shares = shares(&policy, &at("a", &[]), &endpoints);
+            let endpoints: Vec<(&Labels, Health)> =
+                labels.iter().map(|labels| (labels, Health::Good)).collect();
+            let shares = shares(&policy, false, &at("a", &[]), &endpoints);
             let sum: f64 = shares.iter().sum();
             let named = |zone: &String| to.contains_key(&format!("us-east-1/us-east-1{zone}/*"));
             let nowhere = zones.is_empty() || !to.is_empty() && !zones.iter().any(named);
@@ -221,5 +283,26 @@ mod tests {
         ]}});
         let policy = json!({"outlierDetection": {}, "loadBalancer": others});
         assert_eq!(percent(policy, "abc"), [33, 33, 33], "no entry for zone a: no preference");
+    }
+
+    /// Upper case: the endpoint answers with errors.
+    #[test]
+    fn failing_endpoints_are_ejected_up_to_the_limit() {
+        let limit = |percent: u32| json!({"outlierDetection": {"maxEjectionPercent": percent}});
+        assert_eq!(percent(limit(100), "AAAbbbccc"), [0, 51, 51], "rounded a pod at a time");
+        assert_eq!(percent(limit(34), "AAAbbbccc"), [0, 51, 51]);
+        assert_eq!(percent(limit(33), "AAAbbbccc")[0], 47, "one of three keeps 1.4/3 of the load");
+        assert_eq!(
+            percent(limit(0), "AAAbbbccc")[0],
+            99,
+            "the default of 10 % ejects none of nine"
+        );
+    }
+
+    #[test]
+    fn a_priority_is_left_for_the_next_when_less_than_two_thirds_remain() {
+        let policy = json!({"outlierDetection": {"maxEjectionPercent": 100}});
+        assert_eq!(percent(policy.clone(), "Aaabbb"), [94, 6, 0]);
+        assert_eq!(percent(policy, "AAabbb"), [47, 54, 0]);
     }
 }

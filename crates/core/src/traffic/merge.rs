@@ -1,7 +1,10 @@
 //! All DestinationRules of one host as istiod merges them.
 
 use crate::scene::{DestinationRule, Scene, Subset, TrafficPolicy};
-use crate::traffic::host::fully_qualified;
+use crate::traffic::host::{is_host, service_of};
+
+/// Namespace whose DestinationRules count for the whole mesh, unless the mesh says otherwise.
+const ROOT_NAMESPACE: &str = "istio-system";
 
 /// The rules of a host, oldest first.
 #[derive(Debug)]
@@ -27,15 +30,43 @@ pub struct EffectiveSubset<'a> {
 /// subset wins, and the first top-level policy that is set. Rules with a workload selector replace
 /// the others for some clients only; they are left out here.
 pub fn merged_rule<'a>(scene: &'a Scene, host: &str) -> MergedRule<'a> {
-    let mut rules: Vec<&DestinationRule> = scene
+    let mut rules = rules_for(scene, host);
+    // A Service's own namespace goes before the mesh's root namespace, and that before others.
+    let home = service_of(host).map(|key| key.namespace);
+    let rank = |rule: &DestinationRule| match &rule.meta.namespace {
+        namespace if home.is_none() || home.as_ref() == Some(namespace) => 0,
+        namespace if namespace == ROOT_NAMESPACE => 1,
+        _ => 2,
+    };
+    let nearest = rules.iter().map(|rule| rank(rule)).min();
+    rules.retain(|rule| Some(rank(rule)) == nearest);
+    rules.sort_by_key(|rule| (rule.meta.creation_timestamp, &rule.meta.name, &rule.meta.namespace));
+    MergedRule { rules }
+}
+
+/// The rules with exactly this host, else those with the longest wildcard that covers it.
+fn rules_for<'a>(scene: &'a Scene, host: &str) -> Vec<&'a DestinationRule> {
+    let covering: Vec<(usize, &DestinationRule)> = scene
         .rules
         .iter()
         .map(|(_, rule)| rule)
         .filter(|rule| rule.spec.workload_selector.is_none())
-        .filter(|rule| fully_qualified(&rule.spec.host, &rule.meta.namespace) == host)
+        .filter_map(|rule| Some((closeness(&rule.spec.host, &rule.meta.namespace, host)?, rule)))
         .collect();
-    rules.sort_by_key(|rule| (rule.meta.creation_timestamp, &rule.meta.name, &rule.meta.namespace));
-    MergedRule { rules }
+    let closest = covering.iter().map(|(closeness, _)| *closeness).max();
+    covering
+        .into_iter()
+        .filter(|(closeness, _)| Some(*closeness) == closest)
+        .map(|(_, rule)| rule)
+        .collect()
+}
+
+/// How closely a rule's host names another; nothing if it does not cover it.
+fn closeness(pattern: &str, namespace: &str, host: &str) -> Option<usize> {
+    match pattern.strip_prefix('*') {
+        Some(end) => host.ends_with(end).then_some(end.len()),
+        None => is_host(pattern, namespace, host).then_some(usize::MAX),
+    }
 }
 
 impl<'a> MergedRule<'a> {
@@ -51,17 +82,27 @@ impl<'a> MergedRule<'a> {
 
     /// The policy for a subset, or for the plain host: each part from the subset if it has it, else
     /// from the first rule with a top-level policy (`MergeTrafficPolicy`).
-    pub(super) fn policy(&self, subset: Option<&Subset>) -> TrafficPolicy {
+    pub fn policy(&self, subset: Option<&'a Subset>) -> TrafficPolicy {
         let top = self.rules.iter().find_map(|rule| rule.spec.traffic_policy.as_ref());
         let own = subset.and_then(|subset| subset.traffic_policy.as_ref());
+        // A part that is only given for a port counts as given: which port is called is not asked.
+        let ports = |policy: &'a TrafficPolicy| policy.port_level_settings.iter();
+        let all: Vec<&TrafficPolicy> = [own, top]
+            .into_iter()
+            .flatten()
+            .flat_map(|policy| [policy].into_iter().chain(ports(policy)))
+            .collect();
         TrafficPolicy {
-            load_balancer: own
-                .and_then(|policy| policy.load_balancer.clone())
-                .or_else(|| top.and_then(|policy| policy.load_balancer.clone())),
-            outlier_detection: own
-                .and_then(|policy| policy.outlier_detection.clone())
-                .or_else(|| top.and_then(|policy| policy.outlier_detection.clone())),
+            load_balancer: all.iter().find_map(|policy| policy.load_balancer.clone()),
+            outlier_detection: all.iter().find_map(|policy| policy.outlier_detection.clone()),
+            connection_pool: all.iter().find_map(|policy| policy.connection_pool.clone()),
+            port_level_settings: Vec::new(),
         }
+    }
+
+    /// The rules, oldest first.
+    pub fn rules(&self) -> &[&'a DestinationRule] {
+        &self.rules
     }
 }
 

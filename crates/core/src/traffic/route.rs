@@ -102,7 +102,8 @@ pub fn rollout_routes<'a>(
     if found.is_empty() { Err(RouteGap::NotRouted) } else { Ok(found) }
 }
 
-fn virtual_service_key(reference: &VirtualServiceReference, namespace: &str) -> Key {
+/// The key of a VirtualService that a Rollout refers to: `name`, or `name.namespace`.
+pub(crate) fn virtual_service_key(reference: &VirtualServiceReference, namespace: &str) -> Key {
     match reference.name.split_once('.') {
         Some((name, rest)) => Key::new(rest.split('.').next().unwrap_or(namespace), name),
         None => Key::new(namespace, &reference.name),

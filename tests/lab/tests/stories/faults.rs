@@ -162,7 +162,7 @@ async fn abort_through_faults() -> Result<()> {
         let landed = writes(&lab, &namespace, mark)
             .await?
             .into_iter()
-            .filter(|write| write.response.code == 200 && write.object.resource == "rollouts");
+            .filter(|write| write.response.code == 200 && write.object.subresource == "status");
         ensure!(landed.count() == 1, "{fault:?}: it was aborted more than once");
     }
     Ok(())

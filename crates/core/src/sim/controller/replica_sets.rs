@@ -129,7 +129,7 @@ impl Sync<'_> {
         new.wanted() == canary
             && new.status.available_replicas == canary
             && self.stable().is_some_and(|stable| {
-                stable.wanted() == replicas && stable.status.replicas == replicas
+                stable.wanted() == replicas && stable.status.replicas == Some(replicas)
             })
     }
 

@@ -52,8 +52,8 @@ impl Sync<'_> {
         let next = &mut self.next;
         new.hash().clone_into(&mut next.current_pod_hash);
         next.stable_rs.clone_from(&before.stable_rs);
-        next.replicas = all.iter().map(|one| one.status.replicas).sum();
-        next.updated_replicas = new.status.replicas;
+        next.replicas = all.iter().filter_map(|one| one.status.replicas).sum();
+        next.updated_replicas = new.status.replicas.unwrap_or(0);
         next.ready_replicas = available;
         next.available_replicas = available;
         next.promote_full = before.promote_full && next.current_pod_hash != next.stable_rs;

@@ -80,9 +80,9 @@ impl World {
         let all = number(pods.len());
         let available = number(pods.iter().filter(|pod| pod.is_ready()).count());
         let status = &replica_set.status;
-        if (status.replicas, status.available_replicas) != (all, available) {
+        if (status.replicas, status.available_replicas) != (Some(all), available) {
             let mut replica_set = Arc::unwrap_or_clone(replica_set);
-            replica_set.status.replicas = all;
+            replica_set.status.replicas = Some(all);
             replica_set.status.available_replicas = available;
             self.put_replica_set(By::Kubernetes, replica_set);
         }
