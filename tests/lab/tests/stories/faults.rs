@@ -8,7 +8,7 @@ use zone_lab::{Fault, Faults, Lab, Namespace, Running, Signal, When, ZONES, Zone
 
 use crate::support::{
     History, LONG, Layout, PROMOTE, RING, ask_all, ensure_code, ensure_says, group, open_gate,
-    stable_image, weight, writes, zone,
+    stable_image, told_to_move, weight, zone,
 };
 
 /// A layout whose zones are promoted in a few seconds.
@@ -49,9 +49,7 @@ async fn each_zone_with_a_fault(stem: &str, when: When, faults: [Fault; 3]) -> R
         );
         proxy.clear();
     }
-    let landed =
-        writes(&lab, &namespace, mark).await?.into_iter().filter(|it| it.response.code == 200);
-    let opened: Vec<String> = landed.map(|write| write.object.name).collect();
+    let opened = told_to_move(&lab, &namespace, mark).await?;
     ensure!(opened == ["test-a", "test-b", "test-c"], "written: {opened:?}");
     history.ensure_one_at_a_time()
 }
@@ -159,11 +157,8 @@ async fn abort_through_faults() -> Result<()> {
         ensure_code(&run.deadline(LONG).run().await?, 0)?;
         proxy.clear();
         ensure!(weight(&namespace, zone).await? == 0, "{fault:?}");
-        let landed = writes(&lab, &namespace, mark)
-            .await?
-            .into_iter()
-            .filter(|write| write.response.code == 200 && write.object.subresource == "status");
-        ensure!(landed.count() == 1, "{fault:?}: it was aborted more than once");
+        let aborted = told_to_move(&lab, &namespace, mark).await?;
+        ensure!(aborted.len() == 1, "{fault:?}: it was aborted more than once");
     }
     Ok(())
 }

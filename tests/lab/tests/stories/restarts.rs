@@ -7,8 +7,8 @@ use zone_lab::kinds::LEASE;
 use zone_lab::{Lab, Namespace, Running, Signal, ZONES};
 
 use crate::support::{
-    History, LONG, Layout, PROMOTE, RING, SOAKS, ask_all, ensure_code, group, stable_image, writes,
-    zone,
+    History, LONG, Layout, PROMOTE, RING, SOAKS, ask_all, ensure_code, group, stable_image,
+    told_to_move, zone,
 };
 
 /// A lease that is older has expired.
@@ -53,11 +53,7 @@ async fn goes_on_without(component: &str, told: &str, back: &str) -> Result<()> 
     ensure_code(&running.finish().await?, 0)?;
     ensure_all_promoted(&namespace).await?;
     history.ensure_one_at_a_time()?;
-    let landed = writes(&lab, &namespace, mark)
-        .await?
-        .into_iter()
-        .filter(|write| write.response.code == 200 && write.object.subresource == "status");
-    let opened: Vec<String> = landed.map(|write| write.object.name).collect();
+    let opened = told_to_move(&lab, &namespace, mark).await?;
     ensure!(opened == ["test-b", "test-c"], "gates opened: {opened:?}");
     Ok(())
 }

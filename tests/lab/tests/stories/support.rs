@@ -194,6 +194,20 @@ pub(crate) async fn writes(
         .collect())
 }
 
+/// The Rollouts whose status the plugin has changed since a mark, in order: gates that it opened, and
+/// updates that it gave up. A controller that missed a change may have been touched besides.
+pub(crate) async fn told_to_move(
+    lab: &Lab,
+    namespace: &Namespace,
+    since: AuditMark,
+) -> Result<Vec<String>> {
+    let landed = writes(lab, namespace, since)
+        .await?
+        .into_iter()
+        .filter(|write| write.response.code == 200 && write.object.subresource == "status");
+    Ok(landed.map(|write| write.object.name).collect())
+}
+
 /// Every state of the group that the API server has told, in order.
 pub(crate) struct History {
     seen: Arc<Mutex<Vec<Moment>>>,
