@@ -109,11 +109,7 @@ fn text(context: &Context, judged: &Judged, preview: &Preview, io: &Io) -> Strin
 }
 
 fn refusal(context: &Context, judged: &Judged, blockers: &[Blocker]) -> String {
-    let now = context.clock.now();
-    let lines: Vec<String> = blockers
-        .iter()
-        .flat_map(|blocker| blocked::lines(blocker, &judged.group, &context.flags, now))
-        .collect();
+    let lines = blocked::all(blockers, &judged.group, &context.flags, context.clock.now());
     format!("`promote` would refuse: {}", lines.join("\n"))
 }
 

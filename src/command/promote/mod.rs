@@ -84,11 +84,7 @@ fn refuse(
     blockers: &[Blocker],
     io: &mut Io,
 ) -> Exit {
-    let now = context.clock.now();
-    let reasons: Vec<String> = blockers
-        .iter()
-        .flat_map(|blocker| blocked::lines(blocker, group, &context.flags, now))
-        .collect();
+    let reasons = blocked::all(blockers, group, &context.flags, context.clock.now());
     without_run(context, args, &Outcome::Refused(blockers.to_vec()), &reasons, None, io)
 }
 

@@ -13,8 +13,13 @@ use super::{Flags, clock};
 const CONTROLLER: &str =
     "kubectl get pods --all-namespaces -l app.kubernetes.io/name=argo-rollouts";
 
+/// All of them, in lines.
+pub fn all(blockers: &[Blocker], group: &Group, flags: &Flags, now: Moment) -> Vec<String> {
+    blockers.iter().flat_map(|blocker| lines(blocker, group, flags, now)).collect()
+}
+
 /// The blocker in one or more lines: what it is, where self-advancing zones will be, and what helps.
-pub fn lines(blocker: &Blocker, group: &Group, flags: &Flags, now: Moment) -> Vec<String> {
+fn lines(blocker: &Blocker, group: &Group, flags: &Flags, now: Moment) -> Vec<String> {
     let mut lines = vec![blocker.to_string()];
     if let Blocker::Leak(zones) = blocker {
         for (zone, waypoints) in zones {

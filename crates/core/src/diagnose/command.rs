@@ -1,9 +1,14 @@
-//! Commands that change one field of one object, for people to paste.
+//! Commands that change one object, for people to paste.
 
 use serde_json::{Value, json};
 
 use super::context::in_namespace;
 use crate::scene::Key;
+
+/// Opens it in an editor.
+pub(super) fn edit(kind: &str, key: &Key) -> String {
+    format!("kubectl edit {} {}{}", kind.to_ascii_lowercase(), key.name, in_namespace(key))
+}
 
 /// Sets a field, given as a path of names: `spec.host`. What lies beside it stays.
 pub(super) fn set(kind: &str, key: &Key, path: &str, value: Value) -> String {

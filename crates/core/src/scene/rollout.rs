@@ -61,6 +61,14 @@ pub struct LabelSelector {
     pub match_expressions: Vec<Value>,
 }
 
+impl LabelSelector {
+    /// Its labels as kubectl's `-l` takes them: `app=shop,zone=a`.
+    pub fn as_typed(&self) -> String {
+        let labels = self.match_labels.iter().map(|(label, value)| format!("{label}={value}"));
+        labels.collect::<Vec<_>>().join(",")
+    }
+}
+
 /// `spec.strategy`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -524,6 +532,18 @@ impl Rollout {
             Some(one) => vec![one],
             None => istio.virtual_services.iter().collect(),
         })
+    }
+
+    /// Names of the routes that the controller adds and removes for this Rollout (`managedRoutes`).
+    pub fn managed_routes(&self) -> impl Iterator<Item = &str> {
+        let canary = self.spec.strategy.canary.as_ref();
+        canary
+            .and_then(|canary| {
+                canary.traffic_routing.as_ref()?.others.get("managedRoutes")?.as_array()
+            })
+            .into_iter()
+            .flatten()
+            .filter_map(|route| route["name"].as_str())
     }
 
     /// The DestinationRule that the controller writes for this Rollout.

@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use zone_lab::{Lab, Namespace, ZONES};
 
 use crate::support::{
-    History, LONG, PROMOTE, SOAKS, ask_all, ensure_code, ensure_says, stable_image,
+    History, LONG, PROMOTE, SOAKS, ask_all, ensure_all_on, ensure_code, ensure_says,
 };
 
 /// The command line of a layout for the lab, but for where it goes.
@@ -49,10 +49,7 @@ async fn holds(lab: &Lab, stem: &str, layout: &str, apply: &str) -> Result<()> {
     ensure_code(&promoted, 0)?;
     history.ensure_one_at_a_time()?;
     ensure!(history.order() == ["a", "b", "c"], "order was {:?}", history.order());
-    for zone in ZONES {
-        ensure!(stable_image(&namespace, zone).await? == "myapp:v2", "zone {}", zone.short);
-    }
-    Ok(())
+    ensure_all_on(&namespace, "myapp:v2").await
 }
 
 #[tokio::test]

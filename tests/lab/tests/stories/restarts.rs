@@ -4,11 +4,11 @@
 use anyhow::{Context, Result, ensure};
 use jiff::{SignedDuration, Timestamp};
 use zone_lab::kinds::LEASE;
-use zone_lab::{Lab, Namespace, Running, Signal, ZONES};
+use zone_lab::{Lab, Namespace, Running, Signal};
 
 use crate::support::{
-    History, LONG, Layout, PROMOTE, RING, SOAKS, ask_all, ensure_code, group, stable_image,
-    told_to_move, zone,
+    History, LONG, Layout, PROMOTE, RING, SOAKS, ask_all, ensure_all_on, ensure_code, group,
+    stable_image, told_to_move, zone,
 };
 
 /// A lease that is older has expired.
@@ -32,13 +32,6 @@ async fn lease_age(namespace: &Namespace) -> Result<SignedDuration> {
     Ok(Timestamp::now().duration_since(renewed))
 }
 
-async fn ensure_all_promoted(namespace: &Namespace) -> Result<()> {
-    for zone in ZONES {
-        ensure!(stable_image(namespace, zone).await? == "myapp:v2", "zone {}", zone.short);
-    }
-    Ok(())
-}
-
 /// The component is stopped until its absence was told, and the run goes on when it is back.
 async fn goes_on_without(component: &str, told: &str, back: &str) -> Result<()> {
     let lab = Lab::connect_alone().await?;
@@ -51,7 +44,7 @@ async fn goes_on_without(component: &str, told: &str, back: &str) -> Result<()> 
     running.line(back).await?;
     let history = History::record(&namespace);
     ensure_code(&running.finish().await?, 0)?;
-    ensure_all_promoted(&namespace).await?;
+    ensure_all_on(&namespace, "myapp:v2").await?;
     history.ensure_one_at_a_time()?;
     let opened = told_to_move(&lab, &namespace, mark).await?;
     ensure!(opened == ["test-b", "test-c"], "gates opened: {opened:?}");
@@ -92,7 +85,7 @@ async fn a_suspended_run_finds_another_one() -> Result<()> {
     let whose = ["the lease was taken by", "zone b was promoted by somebody else"];
     ensure!(whose.iter().any(|whose| stopped.stdout.contains(whose)), "{stopped}");
     ensure_code(&other.finish().await?, 0)?;
-    ensure_all_promoted(&namespace).await?;
+    ensure_all_on(&namespace, "myapp:v2").await?;
     history.ensure_one_at_a_time()
 }
 
@@ -113,5 +106,5 @@ async fn a_suspended_run_goes_on() -> Result<()> {
     ensure!(waiting == "myapp:v1", "zone b went on by itself");
     running.line("zone a  verified").await?;
     ensure_code(&running.finish().await?, 0)?;
-    ensure_all_promoted(&namespace).await
+    ensure_all_on(&namespace, "myapp:v2").await
 }

@@ -120,6 +120,14 @@ pub(crate) async fn stable_image(namespace: &Namespace, zone: Zone) -> Result<St
     Ok(image.as_str().unwrap_or_default().to_owned())
 }
 
+/// Fails unless every zone is on this image.
+pub(crate) async fn ensure_all_on(namespace: &Namespace, image: &str) -> Result<()> {
+    for zone in ZONES {
+        ensure!(stable_image(namespace, zone).await? == image, "zone {}", zone.short);
+    }
+    Ok(())
+}
+
 /// The canary's weight in the route of a zone.
 pub(crate) async fn weight(namespace: &Namespace, zone: Zone) -> Result<u64> {
     let virtual_service = namespace.get(VIRTUAL_SERVICE, "test").await?;

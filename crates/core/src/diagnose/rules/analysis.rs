@@ -11,10 +11,6 @@ use crate::diagnose::rule::{Check, Rule};
 use crate::diagnose::usage::{Usage, When, is_endless, usages};
 use crate::scene::{AnalysisTemplate, Key, Kind, Metric, Step};
 
-fn edit(kind: &str, key: &Key) -> String {
-    format!("kubectl edit {} {}{}", kind.to_ascii_lowercase(), key.name, in_namespace(key))
-}
-
 fn runs(key: &Key) -> String {
     format!("kubectl get analysisruns{}", in_namespace(key))
 }
@@ -53,7 +49,7 @@ pub(super) const TEMPLATE_MISSING: Rule = Rule {
                     ),
                 )
                 .at("Rollout", &key, usage.path(), &usage.reference.template_name)
-                .fix(format!("kubectl edit rollout {}{}", key.name, in_namespace(&key)))
+                .fix(command::edit("Rollout", &key))
                 .verify(format!("kubectl get analysistemplates{}", in_namespace(&key)))
             })
             .collect()
@@ -101,7 +97,7 @@ pub(super) const NO_VALUE: Rule = Rule {
                             format!("no {}", argument.name),
                         )
                         .at(usage.kind(), &usage.key(), "spec.args", &argument.name)
-                        .fix(format!("kubectl edit rollout {}{}", key.name, in_namespace(&key)))
+                        .fix(command::edit("Rollout", &key))
                         .verify(runs(&key)),
                     );
                 }
@@ -252,7 +248,7 @@ fn unguarded(context: &Context<'_>) -> Vec<Found> {
                 .at(kind, key, format!("spec.metrics[{index}].successCondition"), condition)
                 .fix(format!(
                     "successCondition: \"len(result) > 0 && !isNaN(result[0]) && …\": {}",
-                    edit(kind, key)
+                    command::edit(kind, key)
                 ))
                 .verify(runs(key)),
             );

@@ -132,11 +132,7 @@ pub(super) const SPANS: Rule = Rule {
                     "spec.selector",
                     format!("{:?}", counted.budget.spec.selector.match_labels),
                 )
-                .fix(format!(
-                    "kubectl edit poddisruptionbudget {}{}",
-                    counted.key.name,
-                    in_namespace(counted.key)
-                ))
+                .fix(command::edit("PodDisruptionBudget", counted.key))
                 .verify(show(counted.key))
             })
             .collect()
@@ -283,7 +279,7 @@ pub(super) const EMPTY: Rule = Rule {
                     "spec.selector",
                     format!("{:?}", budget.spec.selector.match_labels),
                 )
-                .fix(format!("kubectl edit poddisruptionbudget {}{}", key.name, in_namespace(key)))
+                .fix(command::edit("PodDisruptionBudget", key))
                 .verify(show(key))
             })
             .collect()
@@ -313,14 +309,7 @@ pub(super) const NONE: Rule = Rule {
             .filter(|rollout| rollout.replicas() > 1 && !covered.contains(&rollout.meta.key()))
             .map(|rollout| {
                 let key = rollout.meta.key();
-                let labels = rollout
-                    .spec
-                    .selector
-                    .match_labels
-                    .iter()
-                    .map(|(label, value)| format!("{label}={value}"))
-                    .collect::<Vec<_>>()
-                    .join(",");
+                let labels = rollout.spec.selector.as_typed();
                 Found::new(
                     Severity::Warning,
                     format!(

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::routes::{edit, show, zone_values};
+use super::routes::{show, zone_values};
+use crate::diagnose::command;
 use crate::diagnose::context::{Context, in_mesh, in_namespace, is_catch_all, listed};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::outlook::shares;
@@ -61,7 +62,10 @@ fn unknown_label(context: &Context<'_>) -> Vec<Found> {
                             ),
                         )
                         .at("VirtualService", key, format!("spec.http[{index}].match"), label)
-                        .fix(format!("match by {ZONE_LABEL}: {}", edit(key)))
+                        .fix(format!(
+                            "match by {ZONE_LABEL}: {}",
+                            command::edit("VirtualService", key)
+                        ))
                         .verify(show(key)),
                     );
                 }
@@ -108,7 +112,7 @@ fn unknown_zone(context: &Context<'_>) -> Vec<Found> {
                         format!("spec.http[{index}].match"),
                         format!("{ZONE_LABEL}: {zone}"),
                     )
-                    .fix(edit(key))
+                    .fix(command::edit("VirtualService", key))
                     .verify("kubectl get nodes -L topology.kubernetes.io/zone"),
                 );
             }
@@ -127,7 +131,7 @@ fn unknown_zone(context: &Context<'_>) -> Vec<Found> {
                     ),
                 )
                 .at("VirtualService", key, "spec.http", listed(&routed))
-                .fix(edit(key))
+                .fix(command::edit("VirtualService", key))
                 .verify("kubectl get nodes -L topology.kubernetes.io/zone"),
             );
         }

@@ -120,7 +120,7 @@ pub(super) const REFUSED: Rule = Rule {
                     format!("the controller will refuse Rollout {key}: {why}"),
                 )
                 .at("Rollout", &key, path, &why)
-                .fix(format!("kubectl edit rollout {}{}", key.name, in_namespace(&key)))
+                .fix(command::edit("Rollout", &key))
                 .verify(format!(
                     "kubectl get rollout {}{}",
                     key.name,
@@ -179,15 +179,7 @@ pub(super) const UNMANAGED_ROUTE: Rule = Rule {
 fn unmanaged_route(context: &Context<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for rollout in context.rollouts() {
-        let routing = rollout
-            .spec
-            .strategy
-            .canary
-            .as_ref()
-            .and_then(|canary| canary.traffic_routing.as_ref());
-        let managed = routing.and_then(|routing| routing.others.get("managedRoutes")?.as_array());
-        let managed: BTreeSet<&str> =
-            managed.into_iter().flatten().filter_map(|route| route["name"].as_str()).collect();
+        let managed: BTreeSet<&str> = rollout.managed_routes().collect();
         for (index, step) in rollout.steps().iter().enumerate() {
             let Step::Other(StepKind::SetHeaderRoute | StepKind::SetMirrorRoute, route) = step
             else {
@@ -332,7 +324,7 @@ fn no_room(context: &Context<'_>) -> Vec<Found> {
                     "spec.template.spec.affinity.podAntiAffinity",
                     Value::from("required, by kubernetes.io/hostname"),
                 )
-                .fix(format!("kubectl edit rollout {}{}", key.name, in_namespace(&key)))
+                .fix(command::edit("Rollout", &key))
                 .verify(format!("kubectl get pods{} -o wide", in_namespace(&key))),
             );
         }

@@ -130,11 +130,7 @@ fn destination_unknown(context: &Context<'_>) -> Vec<Found> {
                             ),
                         )
                         .at("VirtualService", key, format!("spec.http[{index}].route"), host)
-                        .fix(format!(
-                            "kubectl edit virtualservice {}{}",
-                            key.name,
-                            in_namespace(key)
-                        ))
+                        .fix(command::edit("VirtualService", key))
                         .verify(format!("kubectl get services{}", in_namespace(key))),
                     );
                 }

@@ -186,7 +186,7 @@ fn gap(context: &Context<'_>) -> Vec<Found> {
                     ),
                 )
                 .at("DestinationRule", key, format!("{path}.distribute"), listed(&empty))
-                .fix(format!("kubectl edit destinationrule {}{}", key.name, in_namespace(key)))
+                .fix(command::edit("DestinationRule", key))
                 .verify(show(key)),
             );
         }
@@ -262,7 +262,7 @@ fn priority_labels(context: &Context<'_>) -> Vec<Found> {
                     ),
                 )
                 .at("DestinationRule", key, &path, setting.failover_priority.join(", "))
-                .fix(format!("kubectl edit destinationrule {}{}", key.name, in_namespace(key)))
+                .fix(command::edit("DestinationRule", key))
                 .verify(show(key)),
             );
         }
@@ -284,7 +284,7 @@ fn priority_labels(context: &Context<'_>) -> Vec<Found> {
                     ),
                 )
                 .at("DestinationRule", key, &path, setting.failover_priority.join(", "))
-                .fix(format!("kubectl edit destinationrule {}{}", key.name, in_namespace(key)))
+                .fix(command::edit("DestinationRule", key))
                 .verify(format!("kubectl get pods{} --show-labels", in_namespace(key))),
             );
         }

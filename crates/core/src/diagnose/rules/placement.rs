@@ -5,29 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::diagnose::command;
 use crate::diagnose::context::{Context, in_namespace, listed};
 use crate::diagnose::finding::{Effect, Found, Severity};
 use crate::diagnose::rule::{Check, Rule};
 use crate::group::ZONE_LABEL as OWN_LABEL;
-use crate::scene::{
-    Key, LabelSelector, Rollout, ZONE_LABEL, allowed_zones, labels_of, template_of,
-};
+use crate::scene::{LabelSelector, Rollout, ZONE_LABEL, allowed_zones, labels_of, template_of};
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
-fn edit(key: &Key) -> String {
-    format!("kubectl edit rollout {}{}", key.name, in_namespace(key))
-}
-
 fn pods(rollout: &Rollout) -> String {
-    let labels = rollout
-        .spec
-        .selector
-        .match_labels
-        .iter()
-        .map(|(label, value)| format!("{label}={value}"))
-        .collect::<Vec<_>>();
-    format!("kubectl get pods{} -l {} -o wide", in_namespace(&rollout.meta.key()), labels.join(","))
+    let labels = rollout.spec.selector.as_typed();
+    format!("kubectl get pods{} -l {labels} -o wide", in_namespace(&rollout.meta.key()))
 }
 
 pub(super) const MISMATCH: Rule = Rule {
@@ -95,7 +84,7 @@ fn mismatch(context: &Context<'_>) -> Vec<Found> {
                         listed(&wanted),
                     )
                     .at("Rollout", &key, "spec.template.spec", &bound)
-                    .fix(edit(&key))
+                    .fix(command::edit("Rollout", &key))
                     .verify(pods(rollout)),
                 );
             }
@@ -136,7 +125,7 @@ fn same_zone(context: &Context<'_>) -> Vec<Found> {
                 )
                 .at("Rollout", &key, "spec.template.spec", &zone)
                 .at("Rollout", &rollouts[0].meta.key(), "spec.template.spec", &zone)
-                .fix(edit(&key))
+                .fix(command::edit("Rollout", &key))
                 .verify(pods(rollouts[1])),
             );
         }
@@ -176,7 +165,7 @@ fn unschedulable(context: &Context<'_>) -> Vec<Found> {
                     format!("not all pods of Rollout {key} can be scheduled: {why}"),
                 )
                 .at("Rollout", &key, path, &why)
-                .fix(edit(&key))
+                .fix(command::edit("Rollout", &key))
                 .verify(pods(rollout)),
             );
         }
@@ -317,7 +306,7 @@ fn one_node(context: &Context<'_>) -> Vec<Found> {
                         "spec.template.spec.topologySpreadConstraints",
                         if spread { "set" } else { "missing" },
                     )
-                    .fix(edit(&key))
+                    .fix(command::edit("Rollout", &key))
                     .verify(pods(rollout)),
             );
         }
@@ -380,7 +369,7 @@ pub(super) const UNBOUND: Rule = Rule {
                         "spec.template.spec.affinity.nodeAffinity",
                         "names no single zone",
                     )
-                    .fix(edit(&key))
+                    .fix(command::edit("Rollout", &key))
                     .verify(pods(rollout)),
                 );
             }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use std::collections::BTreeMap;
 
-use super::routes::{edit, show};
+use super::routes::show;
 use crate::diagnose::command;
 use crate::diagnose::context::{Context, in_namespace, listed};
 use crate::diagnose::finding::{Effect, Found, Severity};
@@ -113,7 +113,7 @@ pub(super) const ROUTE_MISSING: Rule = Rule {
                         )
                         .at("Rollout", &key, ROUTES, &name)
                         .at("VirtualService", &service, "spec.http", format!("routes: {there}"))
-                        .fix(edit(&service))
+                        .fix(command::edit("VirtualService", &service))
                         .verify(see(rollout)),
                     )
                 }
@@ -154,7 +154,7 @@ pub(super) const DESTINATION_MISSING: Rule = Rule {
                             format!("no {wanted}"),
                         )
                         .at("Rollout", &key, "spec.strategy.canary", wanted)
-                        .fix(edit(&service))
+                        .fix(command::edit("VirtualService", &service))
                         .verify(see(rollout)),
                     )
                 }
@@ -346,7 +346,7 @@ fn refused(rollout: &Rollout, why: &str, path: &str, value: &str) -> Found {
     let key = rollout.meta.key();
     Found::new(Severity::Error, format!("Rollout {key} {why}"))
         .at("Rollout", &key, path, value)
-        .fix(format!("kubectl edit rollout {}{}", key.name, in_namespace(&key)))
+        .fix(command::edit("Rollout", &key))
         .verify(see(rollout))
 }
 
@@ -366,14 +366,7 @@ pub(super) const MANAGED_ROUTES: Rule = Rule {
 fn managed_routes(context: &Context<'_>) -> Vec<Found> {
     let mut users: BTreeMap<(Key, String), Vec<&Rollout>> = BTreeMap::new();
     for rollout in context.rollouts() {
-        let routing = rollout
-            .spec
-            .strategy
-            .canary
-            .as_ref()
-            .and_then(|canary| canary.traffic_routing.as_ref());
-        let managed = routing.and_then(|routing| routing.others.get("managedRoutes")?.as_array());
-        for name in managed.into_iter().flatten().filter_map(|route| route["name"].as_str()) {
+        for name in rollout.managed_routes() {
             for reference in rollout.virtual_services() {
                 let reference: &VirtualServiceReference = reference;
                 let key = virtual_service_key(reference, &rollout.meta.namespace);
@@ -485,7 +478,7 @@ pub(super) const INVALID_SPEC: Rule = Rule {
                     format!("the controller refuses Rollout {key}: {}", condition.message),
                 )
                 .at("Rollout", &key, "status.conditions (InvalidSpec).message", &condition.message)
-                .fix(format!("kubectl edit rollout {}{}", key.name, in_namespace(&key)))
+                .fix(command::edit("Rollout", &key))
                 .verify(see(rollout))
             })
             .collect()

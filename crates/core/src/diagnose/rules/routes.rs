@@ -14,10 +14,6 @@ pub(super) fn show(key: &Key) -> String {
     format!("kubectl get virtualservice {}{} -o yaml", key.name, in_namespace(key))
 }
 
-pub(super) fn edit(key: &Key) -> String {
-    format!("kubectl edit virtualservice {}{}", key.name, in_namespace(key))
-}
-
 fn name_of(route: &HttpRoute, index: usize) -> String {
     if route.name.is_empty() { format!("number {index}") } else { route.name.clone() }
 }
@@ -65,7 +61,7 @@ fn shared_route(context: &Context<'_>) -> Vec<Found> {
             found
                 .fix(format!(
                     "add a route for each Rollout and name it in its virtualService.routes: {}",
-                    edit(&key)
+                    command::edit("VirtualService", &key)
                 ))
                 .verify(show(&key))
         })
@@ -108,7 +104,7 @@ fn duplicate_name(context: &Context<'_>) -> Vec<Found> {
                         ),
                     )
                     .at("VirtualService", key, format!("spec.http[{index}].name"), &route.name)
-                    .fix(edit(key))
+                    .fix(command::edit("VirtualService", key))
                     .verify(show(key)),
                 );
             }
@@ -190,7 +186,10 @@ fn uncovered(
         found = found.at("Node", node, "metadata.labels[topology.kubernetes.io/zone]", zone);
     }
     found
-        .fix(format!("add a last route without match to the stable subsets: {}", edit(key)))
+        .fix(format!(
+            "add a last route without match to the stable subsets: {}",
+            command::edit("VirtualService", key)
+        ))
         .verify(show(key))
 }
 
@@ -285,7 +284,7 @@ pub(super) const UNREACHABLE: Rule = Rule {
                         "takes every request",
                     )
                     .at("VirtualService", &key, format!("spec.http[{}]", claim.index), &name)
-                    .fix(edit(&key))
+                    .fix(command::edit("VirtualService", &key))
                     .verify(show(&key)),
                 )
             })
@@ -410,7 +409,7 @@ fn gateway_past_weights(context: &Context<'_>) -> Vec<Found> {
                             &to.destination.host,
                         )
                         .at("VirtualService", other, "spec.gateways", "mesh only")
-                        .fix(edit(key))
+                        .fix(command::edit("VirtualService", key))
                         .verify(show(key)),
                     );
                 }

@@ -10,10 +10,6 @@ use crate::layout::ROLE_LABEL;
 use crate::scene::{Key, Rollout, Step, labels_of, template_of};
 use crate::template::difference;
 
-fn edit(key: &Key) -> String {
-    format!("kubectl edit rollout {}{}", key.name, in_namespace(key))
-}
-
 fn steps_of(key: &Key) -> String {
     format!(
         "kubectl get rollout {}{} -o jsonpath='{{.spec.strategy.canary.steps}}'",
@@ -138,7 +134,7 @@ pub(super) const STEPS_DIFFER: Rule = Rule {
                         "spec.strategy.canary.steps",
                         first.steps().iter().map(described).collect::<Vec<_>>().join(", "),
                     )
-                    .fix(edit(&key))
+                    .fix(command::edit("Rollout", &key))
                     .verify(steps_of(&key)),
                 );
             }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::routes::{edit, show};
+use super::routes::show;
 use crate::diagnose::command;
 use crate::diagnose::context::{Claim, Context, in_namespace};
 use crate::diagnose::finding::{Effect, Found, Severity};
@@ -107,7 +107,7 @@ fn in_git(context: &Context<'_>) -> Vec<Found> {
                         format!("spec.http[{}].route[{}].weight", route.index, route.canary),
                         route.canary_weight(),
                     )
-                    .fix(edit(key))
+                    .fix(command::edit("VirtualService", key))
                     .verify(show(key)),
                 );
             } else if let Some(mark) = synced {
@@ -206,7 +206,7 @@ fn foreign(context: &Context<'_>, claim: &Claim<'_>) -> Option<Found> {
             ),
         )
         .at("VirtualService", key, format!("spec.http[{}].route[{index}]", route.index), what)
-        .fix(edit(key))
+        .fix(command::edit("VirtualService", key))
         .verify(show(key)),
     )
 }
