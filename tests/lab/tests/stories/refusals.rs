@@ -152,8 +152,8 @@ enum Break {
     Invalid(&'static str),
     /// It waits at its gate with the latest spec.
     AtGate(&'static str),
-    /// The controller has seen the latest spec.
-    Observed(&'static str),
+    /// The controller has seen the latest spec and has nothing left to do.
+    Healthy(&'static str),
 }
 
 impl Break {
@@ -169,7 +169,7 @@ impl Break {
                 until_seen(namespace, name, "aborted", aborted).await
             }
             Self::AtGate(name) => until_at_gate(namespace, name).await,
-            Self::Observed(name) => until_seen(namespace, name, "observed", is_observed).await,
+            Self::Healthy(name) => until_seen(namespace, name, "healthy", is_healthy).await,
         }
     }
 }
@@ -200,9 +200,10 @@ fn is_invalid(rollout: &Value) -> bool {
     conditions.into_iter().flatten().any(|it| it["type"] == "InvalidSpec")
 }
 
-fn is_observed(rollout: &Value) -> bool {
+fn is_healthy(rollout: &Value) -> bool {
     let generation = rollout["metadata"]["generation"].to_string();
     rollout["status"]["observedGeneration"].as_str() == Some(&generation)
+        && rollout["status"]["phase"] == "Healthy"
 }
 
 /// A change of a Rollout's canary strategy.
@@ -281,7 +282,7 @@ fn broken_mesh() -> Vec<(&'static str, Vec<Break>)> {
 
 /// What is wrong with Rollouts.
 fn broken_rollouts() -> Vec<(&'static str, Vec<Break>)> {
-    use Break::{Abort, AtGate, Invalid, Observed, Patch};
+    use Break::{Abort, AtGate, Healthy, Invalid, Patch};
     vec![
         (
             "zone b's steps are invalid",
@@ -350,7 +351,7 @@ fn broken_rollouts() -> Vec<(&'static str, Vec<Break>)> {
                         "canary": null, "blueGreen": {"activeService": "test"},
                     }}}),
                 ),
-                Observed("test-c"),
+                Healthy("test-c"),
             ],
         ),
         (
