@@ -1,5 +1,6 @@
 //! What can be typed.
 
+mod by_hand;
 mod connection;
 mod evacuate;
 mod manifests;
@@ -9,6 +10,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use by_hand::{
+    AbortArgs, ByHandOutput, HoldArgs, ReleaseZonesArgs, RetryArgs, UndoArgs, Zones,
+};
 pub use connection::Connection;
 pub use evacuate::{EvacuateArgs, RestoreArgs};
 pub use manifests::{GitOpsArg, LayoutArg, ManifestsArgs};
@@ -46,6 +50,14 @@ pub enum Verb {
     Promote(Box<PromoteArgs>),
     /// Take zones in flight back to their stable version, and see that it took effect
     Abort(AbortArgs),
+    /// Start zones again whose update was given up
+    Retry(RetryArgs),
+    /// Take zones back to the version before: those in flight at once, those at rest by their steps
+    Undo(UndoArgs),
+    /// Hold zones where they are (spec.paused) until they are released
+    Hold(HoldArgs),
+    /// Release zones that this tool holds
+    Release(ReleaseZonesArgs),
     /// Send the clients of a zone to the stable pods of another
     Evacuate(EvacuateArgs),
     /// Bring the clients of an evacuated zone back to it
@@ -251,31 +263,6 @@ pub enum OnFailureArg {
     AbortZone,
 }
 
-/// `abort`
-#[derive(Debug, Args)]
-pub struct AbortArgs {
-    /// Zones, as GROUP/ZONE or a zone alone; default: the one that is in flight
-    pub zones: Vec<String>,
-    /// Which Rollouts.
-    #[command(flatten)]
-    pub which: Which,
-    /// All zones in flight, the newest first
-    #[arg(long, conflicts_with = "zones")]
-    pub all: bool,
-    /// Share of a zone's stable pods, in percent, that may take all its traffic back
-    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub stable_floor: u32,
-    /// Take the traffic back even if too few stable pods are Ready
-    #[arg(long)]
-    pub force_weights: bool,
-    /// How long to wait for the effect
-    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "2m")]
-    pub timeout: Duration,
-    /// Output format
-    #[arg(short, long, value_enum, default_value_t)]
-    pub output: AbortOutput,
-}
-
 /// `demo`
 #[derive(Debug, Args)]
 pub struct DemoArgs {
@@ -306,16 +293,6 @@ pub enum DemoScenario {
     SelfAdvancing,
     /// One DestinationRule for all zones
     SharedRule,
-}
-
-/// Formats of `abort`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum AbortOutput {
-    /// For people
-    #[default]
-    Text,
-    /// One JSON document at the end
-    Json,
 }
 
 /// `diagnose`

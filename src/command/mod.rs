@@ -1,6 +1,7 @@
 //! One file a verb: what was typed in, an exit code out. The judging is in the core.
 
 mod abort;
+mod by_hand;
 mod completion;
 mod demo;
 mod diagnose;
@@ -14,7 +15,9 @@ mod promote;
 mod release;
 mod status;
 mod typed;
+mod undo;
 mod version;
+mod zones;
 
 use std::sync::Arc;
 
@@ -69,6 +72,14 @@ pub(crate) async fn run(cli: Cli, io: &mut Io) -> Result<Exit, Error> {
             promote::run(&Context::connect(connection, io).await?, args, io).await
         }
         Verb::Abort(args) => abort::run(&Context::connect(connection, io).await?, args, io).await,
+        Verb::Retry(args) => {
+            by_hand::retry(&Context::connect(connection, io).await?, args, io).await
+        }
+        Verb::Undo(args) => undo::run(&Context::connect(connection, io).await?, args, io).await,
+        Verb::Hold(args) => by_hand::hold(&Context::connect(connection, io).await?, args, io).await,
+        Verb::Release(args) => {
+            by_hand::release(&Context::connect(connection, io).await?, args, io).await
+        }
         Verb::Evacuate(args) => {
             evacuate::evacuate(&Context::connect(connection, io).await?, args, io).await
         }

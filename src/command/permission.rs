@@ -47,6 +47,13 @@ pub(super) async fn to_promote(
     if lacking.is_empty() { Ok(()) } else { Err(refusal(&lacking, &group.namespace)) }
 }
 
+/// Refuses a change by hand for which a permission is missing.
+pub(super) async fn to_change(context: &Context, namespace: &str) -> Result<(), Error> {
+    let needed = [OPEN_GATES, PATCH_ROLLOUTS, lease("get"), lease("create"), lease("update")];
+    let lacking = context.cluster.lacks(namespace, &needed).await?;
+    if lacking.is_empty() { Ok(()) } else { Err(refusal(&lacking, namespace)) }
+}
+
 /// Refuses an abort that cannot begin; warns of one that may not get to its end. An answer that does
 /// not come soon is no reason to wait.
 pub(super) async fn to_abort(context: &Context, namespace: &str, io: &mut Io) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 //! and tells the reporter what happened. It decides nothing.
 
 mod commands;
+mod intervention;
 mod keeper;
 mod prompt;
 mod signals;
@@ -21,6 +22,7 @@ use crate::render::document;
 use crate::render::report::Reporter;
 
 pub use commands::Commands;
+pub use intervention::{Intervening, Troubles};
 pub use keeper::{Keeper, Keeping};
 pub use prompt::confirm;
 pub use signals::Signals;

@@ -47,6 +47,9 @@ fn way(way: ZoneWay, soak: &str) -> String {
         ZoneWay::Open => format!("open its gate, follow its steps, watch it for {soak}"),
         ZoneWay::Release => format!("release our hold, follow its steps, watch it for {soak}"),
         ZoneWay::SetImage => format!("set the image, follow its steps, watch it for {soak}"),
+        ZoneWay::Restore => {
+            format!("set what it ran before, follow its steps, watch it for {soak}")
+        }
         ZoneWay::AwaitSync => {
             format!("wait for the version, open its gate, follow its steps, watch it for {soak}")
         }

@@ -2,6 +2,7 @@
 //! each zone, where traffic goes, and what may be done next. Nothing here reads a clock, a file, an
 //! environment variable or a network; everything is a function of its arguments.
 
+pub mod by_hand;
 pub mod diagnose;
 pub mod diversion;
 pub mod exposure;

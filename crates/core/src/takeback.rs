@@ -5,6 +5,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::by_hand::{Intervention, NOTICE_NEEDS};
 use crate::gitops::{self, GitOpsOwner};
 use crate::group::{Group, ZoneId};
 use crate::scene::Scene;
@@ -16,9 +17,6 @@ use crate::zone::{Workload, ZoneFacts};
 
 /// How long the controller may take to move the traffic after an abort that it can carry out.
 pub(crate) const CONTROLLER_NEEDS: Duration = Duration::from_secs(5);
-
-/// How long the controller may take to notice an abort before the Rollout is touched.
-const NOTICE_NEEDS: Duration = Duration::from_secs(2);
 
 /// What comes next in taking a zone back.
 #[derive(Debug, Clone, PartialEq)]
@@ -221,10 +219,12 @@ impl Recall {
         let zones = zones.into_iter().map(|zone| (zone, Recalled::default())).collect();
         Self { zones, floor, force }
     }
+}
 
-    /// What to write next, judged from this scene; nothing if everything there is to do is to wait,
-    /// or all zones have ended.
-    pub fn next(&mut self, scene: &Scene, group: &Group, now: Moment) -> Option<Action> {
+impl Intervention for Recall {
+    type End = RecallEnd;
+
+    fn next(&mut self, scene: &Scene, group: &Group, now: Moment) -> Option<Action> {
         let (floor, force) = (self.floor, self.force);
         self.zones.iter_mut().filter(|(_, recalled)| recalled.end.is_none()).find_map(
             |(id, recalled)| {
@@ -238,8 +238,7 @@ impl Recall {
         )
     }
 
-    /// Remembers that a write for a zone has landed.
-    pub fn landed(&mut self, action: &Action, scene: &Scene, group: &Group) {
+    fn landed(&mut self, action: &Action, scene: &Scene, group: &Group) {
         let Some((id, recalled)) = self.zones.iter_mut().find(|(id, _)| id == action.zone()) else {
             return;
         };
@@ -253,14 +252,8 @@ impl Recall {
         }
     }
 
-    /// How each zone ended; nothing for one that has not.
-    pub fn ends(&self) -> impl Iterator<Item = (&ZoneId, Option<&RecallEnd>)> {
+    fn ends(&self) -> impl Iterator<Item = (&ZoneId, Option<&RecallEnd>)> {
         self.zones.iter().map(|(id, recalled)| (id, recalled.end.as_ref()))
-    }
-
-    /// True once every zone has ended.
-    pub fn is_over(&self) -> bool {
-        self.zones.iter().all(|(_, recalled)| recalled.end.is_some())
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::group::Zone;
 use crate::layout::{RING_LABEL_PREFIX, ROLE_LABEL};
-use crate::scene::{POD_HASH_LABEL, ZONE_LABEL};
+use crate::scene::{POD_HASH_LABEL, Rollout, ZONE_LABEL};
 
 /// Images by container name, in the order of the template.
 pub fn images(template: &Value) -> Vec<(String, String)> {
@@ -78,6 +78,41 @@ fn differs(one: (&Value, &Zone), other: (&Value, &Zone), path: &mut String) -> b
             text != counterpart && without_zone(text, one.1) != without_zone(counterpart, other.1)
         }
         (value, counterpart) => value != counterpart,
+    }
+}
+
+/// The template of a ReplicaSet as it was written into its Rollout: without the hash, and without the
+/// labels and annotations that the controller adds to stable and canary pods (`setTemplateMetadata` in
+/// `utils/replicaset`). A Rollout that is given them back has a new template, and a new canary.
+pub fn as_written(template: &Value, rollout: &Rollout) -> Value {
+    let canary = rollout.spec.strategy.canary.as_ref();
+    let added = || {
+        let both = canary.map(|canary| [&canary.stable_metadata, &canary.canary_metadata]);
+        both.into_iter().flatten().flatten()
+    };
+    let labels = added().flat_map(|metadata| metadata.labels.keys().map(String::as_str));
+    let annotations = added().flat_map(|metadata| metadata.annotations.keys().map(String::as_str));
+    let mut written = template.clone();
+    drop_keys(&mut written, "labels", labels.chain([POD_HASH_LABEL]));
+    drop_keys(&mut written, "annotations", annotations);
+    // The API server adds it to every template in a ReplicaSet.
+    if let Some(metadata) = written.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|field, value| field != "creationTimestamp" || !value.is_null());
+    }
+    written
+}
+
+/// Takes fields out of a map of the metadata; a map that is left empty goes as well.
+fn drop_keys<'a>(template: &mut Value, map: &str, keys: impl Iterator<Item = &'a str>) {
+    let Some(metadata) = template.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let Some(fields) = metadata.get_mut(map).and_then(Value::as_object_mut) else { return };
+    for key in keys {
+        fields.remove(key);
+    }
+    if fields.is_empty() {
+        metadata.remove(map);
     }
 }
 

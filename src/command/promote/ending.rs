@@ -3,7 +3,7 @@
 use zone_rollout_core::promote::{Outcome, Run};
 use zone_rollout_core::time::{Moment, format_duration};
 
-use crate::cli::{PromoteArgs, PromoteOutput};
+use crate::cli::PromoteOutput;
 use crate::command::Context;
 use crate::exit::Exit;
 use crate::render::words;
@@ -16,23 +16,43 @@ pub(super) fn of_run(context: &Context, run: &Run, outcome: &Outcome) -> Ending 
     words_of::ending(run, outcome, &again, &context.flags)
 }
 
-/// How it ended before a run began. `reasons` are those of a refusal.
-pub(super) fn without_run(args: &PromoteArgs, outcome: &Outcome, reasons: &[String]) -> Ending {
+/// How it ended before a run began. `reasons` are those of a refusal; `asked_for` tells whether a version
+/// was asked for.
+pub(super) fn without_run(outcome: &Outcome, reasons: &[String], asked_for: bool) -> Ending {
     let text = match outcome {
         Outcome::Refused(_) => format!("refused: {}\nnothing was written", reasons.join("\n")),
         Outcome::Interrupted { .. } => "interrupted before anything was written".to_owned(),
         Outcome::Declined => "declined; nothing was written".to_owned(),
-        _ if args.release.expect.is_empty() && args.release.image.is_empty() => {
-            "nothing to do: no zone is being updated".to_owned()
-        }
+        _ if !asked_for => "nothing to do: no zone is being updated".to_owned(),
         _ => "nothing to do: every zone is there already".to_owned(),
     };
     Ending { text, next: Vec::new() }
 }
 
+/// Says how it ended before a run began.
+pub(super) fn say_without_run(
+    output: PromoteOutput,
+    outcome: &Outcome,
+    ending: &Ending,
+    now: Moment,
+    io: &mut Io,
+) -> Exit {
+    let exit = words_of::exit(outcome, None);
+    say(output, None, outcome, ending, exit, now, io);
+    exit
+}
+
+/// Says that a signal came while the lease was waited for.
+pub(super) fn interrupted(output: PromoteOutput, exit: Exit, now: Moment, io: &mut Io) -> Exit {
+    let outcome = Outcome::Interrupted { writing: None };
+    let ending = without_run(&outcome, &[], false);
+    say(output, None, &outcome, &ending, exit, now, io);
+    exit
+}
+
 /// Says how it ended, in the format that was asked for.
 pub(super) fn say(
-    args: &PromoteArgs,
+    output: PromoteOutput,
     run: Option<&Run>,
     outcome: &Outcome,
     ending: &Ending,
@@ -41,13 +61,13 @@ pub(super) fn say(
     io: &mut Io,
 ) {
     let document = || document::result(run, outcome, ending, exit, now);
-    let text = match args.output {
+    let text = match output {
         PromoteOutput::Text => Ok(in_words(run, ending)),
         PromoteOutput::Json => serde_json::to_string_pretty(&document()),
         PromoteOutput::Events => serde_json::to_string(&document()),
     };
     match text {
-        Ok(text) if exit == Exit::Refused && args.output == PromoteOutput::Text => io.note(&text),
+        Ok(text) if exit == Exit::Refused && output == PromoteOutput::Text => io.note(&text),
         Ok(text) => io.result(&text),
         Err(error) => io.note(&format!("warning: cannot write the result: {error}")),
     }

@@ -1,22 +1,22 @@
 //! `promote`: read, plan, ask, take the lease, drive, say how it ended.
 
 mod ending;
+mod ride;
 
 use zone_rollout_core::group::Group;
-use zone_rollout_core::promote::{Blocker, Goal, Outcome, Planned, Run, Settings};
+use zone_rollout_core::promote::{Blocker, Outcome, Planned, Settings};
 use zone_rollout_core::scene::Scene;
-use zone_rollout_core::time::Moment;
 
 use super::release::{self, Judged, judge};
 use super::{Context, permission};
 use crate::cli::{PromoteArgs, PromoteOutput};
-use crate::cluster::Want;
-use crate::driver::{Commands, Driver, Keeper, Signals, confirm};
+use crate::driver::Commands;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::render::report::{Bars, Lines, Quiet, Reporter, Stream};
-use crate::render::words::{self, blocked};
-use crate::render::{Io, document, plan as plan_text};
+use crate::render::words::blocked;
+use crate::render::{Io, plan as plan_text};
+
+pub(super) use ride::{Ride, agreed};
 
 pub(super) async fn run(context: &Context, args: &PromoteArgs, io: &mut Io) -> Result<Exit, Error> {
     let want = release::want(context, &args.release);
@@ -44,10 +44,13 @@ pub(super) async fn run(context: &Context, args: &PromoteArgs, io: &mut Io) -> R
             }
             permission::to_promote(context, &group, args).await?;
             if !args.yes && !agreed(io).await? {
-                return Ok(without_run(context, args, &Outcome::Declined, &[], None, io));
+                return Ok(without_run(context, args, &Outcome::Declined, &[], io));
             }
             let goal = goal.ok_or_else(|| Error::unexpected("there is no goal"))?;
-            drive(context, args, want, settings, group, goal, io).await
+            let commands = Commands { check: args.check.clone(), notify: args.notify.clone() };
+            Ride { want, settings, group, goal, commands, output: args.output }
+                .drive(context, io)
+                .await
         }
     }
 }
@@ -74,7 +77,7 @@ fn nothing_to_do(
         io.result(&crate::render::status::text(&view, false, &context.flags, io.terminal()));
         io.result("");
     }
-    without_run(context, args, &Outcome::NothingToDo, &[], None, io)
+    without_run(context, args, &Outcome::NothingToDo, &[], io)
 }
 
 fn refuse(
@@ -85,7 +88,7 @@ fn refuse(
     io: &mut Io,
 ) -> Exit {
     let reasons = blocked::all(blockers, group, &context.flags, context.clock.now());
-    without_run(context, args, &Outcome::Refused(blockers.to_vec()), &reasons, None, io)
+    without_run(context, args, &Outcome::Refused(blockers.to_vec()), &reasons, io)
 }
 
 /// Says how it ended before a run began.
@@ -94,83 +97,9 @@ fn without_run(
     args: &PromoteArgs,
     outcome: &Outcome,
     reasons: &[String],
-    signal: Option<u8>,
     io: &mut Io,
 ) -> Exit {
-    let exit = words::ending::exit(outcome, signal);
-    let told = ending::without_run(args, outcome, reasons);
-    ending::say(args, None, outcome, &told, exit, context.clock.now(), io);
-    exit
-}
-
-async fn agreed(io: &mut Io) -> Result<bool, Error> {
-    if !io.terminal().can_ask {
-        return Err(Error::refused("nobody can be asked here whether to go on")
-            .hint("say it on the command line: --yes"));
-    }
-    Ok(confirm(io, "\nGo on? [y/N] ").await)
-}
-
-async fn drive(
-    context: &Context,
-    args: &PromoteArgs,
-    want: Want,
-    settings: Settings,
-    group: Group,
-    goal: Goal,
-    io: &mut Io,
-) -> Result<Exit, Error> {
-    let mut signals = Signals::listen()?;
-    let taking = Keeper::take(&*context.cluster, &group.namespace, &group.name, &settings.run, io);
-    let keeper = tokio::select! {
-        taken = taking => taken?,
-        _ = signals.next() => {
-            let interrupted = Outcome::Interrupted { writing: None };
-            return Ok(without_run(context, args, &interrupted, &[], signals.seen(), io));
-        }
-    };
-    let mut run = Run::new(settings, group, goal, context.clock.now());
-    let commands = Commands { check: args.check.clone(), notify: args.notify.clone() };
-    let driver = Driver {
-        cluster: &*context.cluster,
-        clock: &*context.clock,
-        want,
-        keeper: &keeper,
-        commands: commands.clone(),
-        signals: &mut signals,
-    };
-    let outcome = {
-        let mut reporter = reporter(args.output, &run, context.clock.now(), io);
-        tokio::select! {
-            outcome = driver.drive(&mut run, reporter.as_mut()) => outcome,
-            never = keeper.renew() => match never {},
-        }
-    };
-    if let Err(error) = keeper.release().await {
-        io.note(&format!("warning: the lease expires by itself: {}", error.one_line()));
-    }
-    let exit = words::ending::exit(&outcome, signals.seen());
-    let told = ending::of_run(context, &run, &outcome);
-    ending::say(args, Some(&run), &outcome, &told, exit, context.clock.now(), io);
-    let event = document::result(Some(&run), &outcome, &told, exit, context.clock.now());
-    if let Ok(event) = serde_json::to_value(event)
-        && let Err(why) = commands.tell(&event).await
-    {
-        io.note(&format!("warning: {why}"));
-    }
-    Ok(exit)
-}
-
-fn reporter<'a>(
-    output: PromoteOutput,
-    run: &Run,
-    now: Moment,
-    io: &'a mut Io,
-) -> Box<dyn Reporter + 'a> {
-    match output {
-        PromoteOutput::Text if io.terminal().live => Box::new(Bars::new(run, io.terminal())),
-        PromoteOutput::Text => Box::new(Lines::new(io)),
-        PromoteOutput::Json => Box::new(Quiet),
-        PromoteOutput::Events => Box::new(Stream::begin(io, run, now)),
-    }
+    let asked_for = !args.release.expect.is_empty() || !args.release.image.is_empty();
+    let told = ending::without_run(outcome, reasons, asked_for);
+    ending::say_without_run(args.output, outcome, &told, context.clock.now(), io)
 }

@@ -2,6 +2,8 @@
 
 mod settings;
 
+pub(super) use settings::run_name;
+
 use std::time::Duration;
 
 use ring::digest::{SHA256, digest};

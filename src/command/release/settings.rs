@@ -104,7 +104,7 @@ fn zones(group: &Group, names: &[String]) -> Result<Vec<ZoneId>, Error> {
 }
 
 /// A name that sorts by time and differs between processes.
-fn run_name(now: Moment) -> String {
+pub(in crate::command) fn run_name(now: Moment) -> String {
     let at = now.wall.strftime("%Y%m%dT%H%M%SZ");
     format!("{at}-{:x}", std::process::id())
 }

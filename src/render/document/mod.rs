@@ -1,6 +1,6 @@
 //! Machine-readable documents. Their shape is a contract: fields are added, never changed.
 
-mod abort;
+mod by_hand;
 mod diagnosis;
 mod plan;
 mod promotion;
@@ -10,7 +10,7 @@ mod version;
 
 use serde::Serialize;
 
-pub use abort::{AbortDocument, abort};
+pub use by_hand::{ByHandDocument, by_hand};
 pub use diagnosis::{DiagnosisDocument, diagnosis};
 pub use plan::{PlanDocument, Preview, plan};
 pub use promotion::{ResultDocument, event_document, question, result};

@@ -81,9 +81,7 @@ fn help(blocker: &Blocker, group: &Group, flags: &Flags) -> String {
             format!("compare with: kubectl get rollout {}{flags} -o yaml", rollout(zone))
         }
         Blocker::State(zone, ZoneState::Aborted { .. }) => format!(
-            "bring another version, or start it again: kubectl argo rollouts retry rollout \
-             {}{flags}",
-            rollout(zone)
+            "bring another version, or start it again: kubectl zone-rollout retry {name}/{zone}{flags}"
         ),
         Blocker::State(_, ZoneState::NeverReconciled) => CONTROLLER.to_owned(),
         Blocker::State(zone, ZoneState::Unobserved) => format!(
@@ -110,7 +108,10 @@ fn help(blocker: &Blocker, group: &Group, flags: &Flags) -> String {
         Blocker::NoGate(_) => {
             "to hold them until their turn: --hold (or use `pause: {}` as first step)".to_owned()
         }
-        Blocker::HeldMidway(zone) => format!("to take it back: {}", abort(zone)),
+        Blocker::HeldMidway(zone) => format!(
+            "to go on: kubectl zone-rollout release {name}/{zone}{flags}; to take it back: {}",
+            abort(zone)
+        ),
         Blocker::EarlyAnalysis(_) => {
             "set analysis.startingStep behind the first setWeight (indices begin at 0)".to_owned()
         }

@@ -74,21 +74,7 @@ pub fn sight(missing: Option<&str>) -> String {
 
 fn wrote(action: &Action, written: &Written) -> String {
     let zone = action.zone();
-    let what = match action {
-        Action::Open { .. } => "opened its gate".to_owned(),
-        Action::Continue { step, .. } => format!("ended the pause at step {step}"),
-        Action::SetImage { images, .. } => {
-            let images: Vec<&str> = images.values().map(String::as_str).collect();
-            format!("set image {}", images.join(", "))
-        }
-        Action::Hold { .. } => "held it (spec.paused)".to_owned(),
-        Action::Release { .. } => "released our hold".to_owned(),
-        Action::Abort { .. } => "gave the update up".to_owned(),
-        Action::TrafficToStable { .. } => "wrote the route: all traffic to stable".to_owned(),
-        Action::Divert { to, .. } => format!("sent its clients to zone {to}"),
-        Action::EndDiversion { .. } => "took its clients back".to_owned(),
-        Action::Nudge { .. } => "touched it: the controller has missed a change".to_owned(),
-    };
+    let what = what(action);
     match written {
         Written::Landed { .. } => format!("zone {zone}  {what}"),
         Written::Refused(drift) => {
@@ -101,6 +87,28 @@ fn wrote(action: &Action, written: &Written) -> String {
         Written::Unknown(why) => {
             format!("zone {zone}  the answer was lost ({what}): {why}; looking whether it was done")
         }
+    }
+}
+
+/// What was done to a zone.
+pub fn what(action: &Action) -> String {
+    match action {
+        Action::Open { .. } => "opened its gate".to_owned(),
+        Action::Continue { step, .. } => format!("ended the pause at step {step}"),
+        Action::SetImage { images, .. } => {
+            let images: Vec<&str> = images.values().map(String::as_str).collect();
+            format!("set image {}", images.join(", "))
+        }
+        Action::Restore { .. } => "set what it ran before".to_owned(),
+        Action::RollBack { .. } => "set its stable version again".to_owned(),
+        Action::Retry { .. } => "started its update again".to_owned(),
+        Action::Hold { .. } => "held it (spec.paused)".to_owned(),
+        Action::Release { .. } => "released our hold".to_owned(),
+        Action::Abort { .. } => "gave the update up".to_owned(),
+        Action::TrafficToStable { .. } => "wrote the route: all traffic to stable".to_owned(),
+        Action::Divert { to, .. } => format!("sent its clients to zone {to}"),
+        Action::EndDiversion { .. } => "took its clients back".to_owned(),
+        Action::Nudge { .. } => "touched it: the controller has missed a change".to_owned(),
     }
 }
 

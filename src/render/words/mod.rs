@@ -1,6 +1,7 @@
 //! The words for what zones do, what is awaited, and what to type next.
 
 pub mod blocked;
+pub mod by_hand;
 pub mod diversion;
 pub mod ending;
 pub mod happening;
@@ -139,8 +140,11 @@ pub fn advice(view: &GroupView, zone: &ZoneView, flags: &Flags) -> Option<Advice
     let name = &zone.zone.rollout.name;
     let promote =
         || Some(format!("kubectl zone-rollout promote {} --sequential{flags}", view.group.name));
-    let abort =
-        || Some(format!("kubectl zone-rollout abort {}/{}{flags}", view.group.name, zone.zone.id));
+    let hand = |verb: &str| {
+        let (group, zone) = (&view.group.name, &zone.zone.id);
+        Some(format!("kubectl zone-rollout {verb} {group}/{zone}{flags}"))
+    };
+    let abort = || hand("abort");
     let describe = || Some(format!("kubectl describe rollout {name}{flags}"));
     let pod = || match &zone.trouble {
         Some(trouble) => Some(format!("kubectl describe pod {}{flags}", trouble.pod.name)),
@@ -168,10 +172,7 @@ pub fn advice(view: &GroupView, zone: &ZoneView, flags: &Flags) -> Option<Advice
         ),
         ZoneState::Aborted { message, .. } => {
             let why = if message.is_empty() { "a person gave the update up" } else { message };
-            (
-                format!("{why}; a new version or a retry starts again"),
-                Some(format!("kubectl argo rollouts retry rollout {name}{flags}")),
-            )
+            (format!("{why}; a new version or a retry starts again"), hand("retry"))
         }
         ZoneState::Retrying | ZoneState::Resuming => {
             ("waiting until the Rollouts controller goes on".to_owned(), None)
@@ -190,7 +191,10 @@ pub fn advice(view: &GroupView, zone: &ZoneView, flags: &Flags) -> Option<Advice
         ),
         ZoneState::PromotingFull => ("all remaining steps are being skipped".to_owned(), abort()),
         ZoneState::Held { ours: true } => {
-            ("waiting until a run of this tool releases it".to_owned(), promote())
+            let pods = zone.canary.as_ref().and_then(|canary| canary.pods);
+            let midway = pods.is_some_and(|pods| pods.all > 0);
+            let next = if midway { hand("release") } else { promote() };
+            ("waiting until it is released".to_owned(), next)
         }
         ZoneState::Held { ours: false } => {
             ("waiting until the person who set spec.paused takes it back".to_owned(), describe())

@@ -53,6 +53,7 @@ pub fn told(
 ) -> Told {
     let flags = &flags.0;
     let rollout = group.zone(zone).map_or("", |zone| zone.rollout.name.as_str());
+    let group = &group.name;
     let describe = || vec![format!("kubectl describe rollout {rollout}{flags}")];
     let (result, text, next) = match end {
         Some(RecallEnd::TakenBack { gave_up, wrote_route, pods, in_git }) => {
@@ -73,8 +74,7 @@ pub fn told(
             };
             let text =
                 format!("{began}{how}; the VirtualService gives the new version 0 %; {rest}");
-            let retry =
-                format!("to start again: kubectl argo rollouts retry rollout {rollout}{flags}");
+            let retry = format!("to start again: kubectl zone-rollout retry {group}/{zone}{flags}");
             let revert = in_git.as_ref().map(|revert| what_to_revert(rollout, revert));
             ("TakenBack", text, revert.into_iter().chain([retry]).collect())
         }
@@ -84,7 +84,7 @@ pub fn told(
                 "nothing to take back: it is at rest on {version}; going back from there is an \
                  update of its own"
             );
-            let undo = format!("kubectl argo rollouts undo {rollout}{flags}");
+            let undo = format!("kubectl zone-rollout undo {group}/{zone}{flags}");
             ("AlreadyStable", text, vec![undo])
         }
         Some(RecallEnd::NeverStarted) => {
@@ -95,8 +95,7 @@ pub fn told(
                 "aborted, but {weight} % of its traffic stays on the new version: the controller \
                  waits for its stable pods, and {load}"
             );
-            let force =
-                format!("kubectl zone-rollout abort {}/{zone} --force-weights{flags}", group.name);
+            let force = format!("kubectl zone-rollout abort {group}/{zone} --force-weights{flags}");
             ("TrafficStays", text, vec![format!("to move it all the same: {force}")])
         }
         Some(RecallEnd::Unknown) => {
@@ -107,11 +106,7 @@ pub fn told(
                 ("NotWritten", format!("could not be taken back: {why}"), describe())
             } else {
                 let text = "not seen to be taken back within the time limit".to_owned();
-                (
-                    "TimedOut",
-                    text,
-                    vec![format!("kubectl zone-rollout status {}{flags}", group.name)],
-                )
+                ("TimedOut", text, vec![format!("kubectl zone-rollout status {group}{flags}")])
             }
         }
     };

@@ -19,6 +19,8 @@ pub enum Standing {
     Serving(ZoneId),
     /// It was left out by name.
     Skipped(ZoneId),
+    /// It waits to go back to an earlier version itself, and need not be well.
+    Awaiting(ZoneId),
 }
 
 /// That a zone may be started. Only [`clear`] makes one.
@@ -81,8 +83,55 @@ pub fn clear(
     if obstacles.is_empty() { Ok(Clearance { zone: zone.clone(), others }) } else { Err(obstacles) }
 }
 
+/// The same for what a person does to a zone, of which nothing is remembered. What does not make the zone
+/// move asks nobody.
+///
+/// # Errors
+/// The zones that forbid it; never empty.
+pub fn clear_by_hand(
+    scene: &Scene,
+    group: &Group,
+    zone: &ZoneId,
+    moves: bool,
+    now: Moment,
+) -> Result<Clearance, Vec<Obstacle>> {
+    let (mut others, mut obstacles) = (Vec::new(), Vec::new());
+    for other in group.others(zone).filter(|_| moves) {
+        match standing_by_itself(scene, group, other, now) {
+            Ok(standing) => others.push(standing),
+            Err(obstacle) => obstacles.push(obstacle),
+        }
+    }
+    if obstacles.is_empty() { Ok(Clearance { zone: zone.clone(), others }) } else { Err(obstacles) }
+}
+
+fn standing_by_itself(
+    scene: &Scene,
+    group: &Group,
+    zone: &Zone,
+    now: Moment,
+) -> Result<Standing, Obstacle> {
+    let state = zone_state(scene, group, zone, None, now);
+    let unmet = match &state {
+        ZoneState::Held { .. } if has_moved(scene, zone) => None,
+        ZoneState::Gate { .. }
+        | ZoneState::Held { .. }
+        | ZoneState::Stable
+        | ZoneState::AwaitingSync
+        | ZoneState::Promoted => match serving(scene, zone) {
+            Ok(standing) => return Ok(standing),
+            Err(unmet) => Some(unmet),
+        },
+        _ => None,
+    };
+    Err(Obstacle { zone: zone.id.clone(), state, unmet })
+}
+
 /// A zone that is unwell before its update would only look worse in it.
 fn own_obstacle(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<Obstacle> {
+    if run.goal().goes_back() {
+        return None;
+    }
     let zone = run.group().zone(id)?;
     let unmet = serving(scene, zone).err()?;
     let state = zone_state(scene, run.group(), zone, Some(&run.zone(id).witness), now);
@@ -107,11 +156,23 @@ fn standing(run: &Run, scene: &Scene, zone: &Zone, now: Moment) -> Result<Standi
         ZoneState::Held { ours: true } if !has_moved(scene, zone) => {
             serving(scene, zone).map_err(|unmet| obstacle(Some(unmet)))
         }
+        ZoneState::Stable
+        | ZoneState::AwaitingSync
+        | ZoneState::Promoted
+        | ZoneState::NotReady { .. }
+            if !on_goal && goes_back(run, zone) =>
+        {
+            Ok(Standing::Awaiting(zone.id.clone()))
+        }
         ZoneState::Stable | ZoneState::AwaitingSync | ZoneState::NotReady { .. } if !on_goal => {
             serving(scene, zone).map_err(|unmet| obstacle(Some(unmet)))
         }
         _ => Err(obstacle(None)),
     }
+}
+
+fn goes_back(run: &Run, zone: &Zone) -> bool {
+    run.goal().goes_back() && run.settings().order.contains(&zone.id)
 }
 
 fn has_moved(scene: &Scene, zone: &Zone) -> bool {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::group::ZoneId;
 use crate::promote::blocker::needs_hold;
 use crate::promote::clearance::{Obstacle, clear};
@@ -9,8 +11,9 @@ use crate::promote::failure;
 use crate::promote::limits::out_of_time;
 use crate::promote::lost::lost_control;
 use crate::promote::run::{Run, WaitKind};
-use crate::promote::{CheckResult, Goal, Outcome, Pauses};
+use crate::promote::{CheckResult, Clearance, Goal, Outcome, Pauses};
 use crate::scene::Scene;
+use crate::template::Images;
 use crate::time::Moment;
 use crate::write::Action;
 use crate::zone::{ZoneFacts, ZoneState, zone_state};
@@ -173,6 +176,21 @@ fn advance(run: &mut Run, scene: &Scene, id: &ZoneId, now: Moment) -> Turn {
     Turn::Decided(decision)
 }
 
+/// What a zone is asked for when its turn comes.
+enum Wanted {
+    Images(Images),
+    Template(Value),
+}
+
+impl Wanted {
+    fn action(self, clearance: Clearance) -> Action {
+        match self {
+            Self::Images(images) => Action::SetImage { clearance, images },
+            Self::Template(template) => Action::Restore { clearance, template },
+        }
+    }
+}
+
 /// The zone's template is not the one that is wanted.
 fn not_asked_for(
     run: &mut Run,
@@ -181,10 +199,14 @@ fn not_asked_for(
     state: &ZoneState,
     now: Moment,
 ) -> Turn {
-    let images = match run.goal() {
+    let wanted = match run.goal() {
         Goal::InFlight { .. } => return Turn::LeftBehind,
         Goal::Expected(_) => return Turn::Decided(wait_for_sync(run, id, now)),
-        Goal::Set(images) => images.get(id).cloned().unwrap_or_default(),
+        Goal::Set(images) => Wanted::Images(images.get(id).cloned().unwrap_or_default()),
+        Goal::Restored(templates) => match templates.get(id) {
+            Some(template) => Wanted::Template(template.clone()),
+            None => return Turn::LeftBehind,
+        },
     };
     Turn::Decided(match state {
         ZoneState::Stable
@@ -192,7 +214,7 @@ fn not_asked_for(
         | ZoneState::Promoted
         | ZoneState::NotReady { .. }
         | ZoneState::Gate { .. } => {
-            start(run, scene, id, now, |clearance| Action::SetImage { clearance, images })
+            start(run, scene, id, now, |clearance| wanted.action(clearance))
         }
         ZoneState::Parked => outstanding(id, "it is parked at 0 replicas"),
         ZoneState::Held { .. } => outstanding(id, "it is paused by spec.paused"),
@@ -206,7 +228,7 @@ fn start(
     scene: &Scene,
     id: &ZoneId,
     now: Moment,
-    action: impl FnOnce(crate::promote::Clearance) -> Action,
+    action: impl FnOnce(Clearance) -> Action,
 ) -> Decision {
     if let Some(decision) = await_effect(run, scene, id, now) {
         return decision;
@@ -254,7 +276,7 @@ fn await_effect(run: &mut Run, scene: &Scene, id: &ZoneId, now: Moment) -> Optio
         // A controller that had not seen the pause end may have paused again (argo-rollouts#720).
         Action::Open { .. } => !past(at, OPEN_AGAIN, now),
         Action::Release { .. } => true,
-        Action::SetImage { .. } => !run.zone(id).image_set,
+        Action::SetImage { .. } | Action::Restore { .. } => !run.zone(id).template_set,
         _ => false,
     };
     if !still_to_come {

@@ -23,6 +23,8 @@ pub enum Goal {
     Set(BTreeMap<ZoneId, Images>),
     /// Images that somebody else will set.
     Expected(BTreeMap<ZoneId, Images>),
+    /// Templates that the zones had before, which this run sets again, zone by zone.
+    Restored(BTreeMap<ZoneId, Value>),
 }
 
 impl Goal {
@@ -55,6 +57,12 @@ impl Goal {
             .collect()
     }
 
+    /// True if zones go back to what they had: what is amiss with them now is why, and no reason not to.
+    /// The controller may take them there without any step (`rollbackWindow`).
+    pub fn goes_back(&self) -> bool {
+        matches!(self, Self::Restored(_))
+    }
+
     /// True if the zone's template is what the goal asks for.
     pub fn is_asked_for(&self, zone: &Zone, rollout: &Rollout) -> bool {
         let template = &rollout.spec.template;
@@ -65,6 +73,7 @@ impl Goal {
             Self::Set(images) | Self::Expected(images) => {
                 images.get(&zone.id).is_some_and(|images| runs(template, images))
             }
+            Self::Restored(templates) => templates.get(&zone.id) == Some(template),
         }
     }
 
@@ -72,6 +81,9 @@ impl Goal {
     pub fn version(&self) -> String {
         match self {
             Self::InFlight { template, .. } => crate::template::version(template),
+            Self::Restored(templates) => {
+                templates.values().next().map_or_else(String::new, crate::template::version)
+            }
             Self::Set(images) | Self::Expected(images) => {
                 let short = |image: &String| image.rsplit('/').next().unwrap_or(image).to_owned();
                 let all = images.values().next().into_iter().flat_map(BTreeMap::values);

@@ -26,7 +26,7 @@ fn lost_zone(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<LostC
             scene.rollouts.is_complete() && !scene.rollouts.broken.contains_key(&zone.rollout);
         return gone.then(|| LostControl::Deleted(id.clone()));
     };
-    if record.image_set && !run.goal().is_asked_for(zone, rollout) {
+    if record.template_set && !run.goal().is_asked_for(zone, rollout) {
         return Some(LostControl::Reverted { zone: id.clone(), by: suspect(&rollout.meta) });
     }
     let changed = record.target.as_ref().is_some_and(|target| {

@@ -309,12 +309,17 @@ impl Run {
                 record.started.get_or_insert(now);
                 record.held = false;
             }
-            // Without a gate, a new template starts by itself.
+            // Without a gate, a new template starts by itself; an earlier one may pass its gate.
             Action::SetImage { .. } if gateless => {
+                record.started.get_or_insert(now);
+            }
+            Action::Restore { .. } => {
                 record.started.get_or_insert(now);
             }
             Action::Abort { .. } => record.aborted = true,
             Action::SetImage { .. }
+            | Action::Retry { .. }
+            | Action::RollBack { .. }
             | Action::Continue { .. }
             | Action::Hold { .. }
             | Action::TrafficToStable { .. }
@@ -350,10 +355,13 @@ impl Run {
                 Some(Action::Continue { step, .. }) => {
                     rollout.step_index() != *step || status.pause_conditions.is_empty()
                 }
-                Some(Action::SetImage { .. }) => self.goal().is_asked_for(zone, rollout),
+                Some(
+                    Action::SetImage { .. } | Action::Restore { .. } | Action::RollBack { .. },
+                ) => self.goal().is_asked_for(zone, rollout),
                 Some(Action::Hold { .. }) => rollout.spec.paused,
                 Some(Action::Release { .. }) => !rollout.spec.paused,
                 Some(Action::Abort { .. }) => status.abort,
+                Some(Action::Retry { .. }) => !status.abort,
                 Some(
                     Action::TrafficToStable { .. }
                     | Action::Divert { .. }

@@ -20,8 +20,8 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use blocker::{Blocker, blockers};
-pub use clearance::{Clearance, Obstacle, Standing, clear};
+pub use blocker::{Blocker, autoscaler_of, blockers};
+pub use clearance::{Clearance, Obstacle, Standing, clear, clear_by_hand};
 pub use decide::{Awaited, Question};
 pub use event::{Event, SoakChange, ZoneGlimpse};
 pub use goal::Goal;

@@ -47,6 +47,8 @@ pub enum ZoneWay {
     Release,
     /// Set the image; if it has a gate, open it; follow and watch it.
     SetImage,
+    /// Set the earlier template; if it stops at a gate, open it; follow and watch it.
+    Restore,
     /// Wait for the version to arrive; then as `Open` or `Release`.
     AwaitSync,
     /// Hold it, wait for the version to arrive, release it, follow and watch it.
@@ -140,6 +142,7 @@ fn planned_zone(
         match goal {
             Goal::InFlight { .. } => ZoneWay::LeaveBehind,
             Goal::Set(_) => ZoneWay::SetImage,
+            Goal::Restored(_) => ZoneWay::Restore,
             Goal::Expected(_) if settings.hold && facts.rollout.gate().is_none() => ZoneWay::Hold,
             Goal::Expected(_) => ZoneWay::AwaitSync,
         }

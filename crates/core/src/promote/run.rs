@@ -84,8 +84,8 @@ pub struct ZoneRun {
     /// Whether our hold was seen.
     pub(super) held: bool,
     pub(super) aborted: bool,
-    /// Whether the image that this run set was seen in the template.
-    pub(super) image_set: bool,
+    /// Whether what this run set was seen in the template.
+    pub(super) template_set: bool,
     /// Since when something that should end soon has lasted.
     pub(super) waiting_since: Option<(WaitKind, Moment)>,
     pub(super) check: Check,
@@ -256,7 +256,11 @@ impl Run {
         let record = self.zones.get_mut(&zone.id).expect("every zone has a record");
         record.held |=
             rollout.spec.paused && matches!(record.last_act, Some((Action::Hold { .. }, _)));
-        record.image_set |= wanted && matches!(record.last_act, Some((Action::SetImage { .. }, _)));
+        record.template_set |= wanted
+            && matches!(
+                record.last_act,
+                Some((Action::SetImage { .. } | Action::Restore { .. }, _))
+            );
         let hash = &rollout.status.current_pod_hash;
         if record.target.is_none() && asked_for && !hash.is_empty() {
             record.target = Some(Target {
@@ -296,7 +300,12 @@ impl Run {
         }
     }
 
+    /// Weights have to follow the steps on the way forward only: on the way back the controller may skip
+    /// them all.
     fn follow(&mut self, scene: &Scene, zone: &Zone, now: Moment) {
+        if self.goal.goes_back() {
+            return;
+        }
         let Some(facts) = ZoneFacts::gather(scene, zone) else { return };
         let in_force = facts.in_force.as_ref().ok().map(|in_force| in_force.lowest);
         self.zone_mut(&zone.id).witness.passage.observe(facts.rollout, in_force, now);

@@ -425,6 +425,7 @@ fn actions_that_start_a_zone_carry_the_standing_of_all_others() {
             Standing::Verified(proof) => proof.zone().0.as_str(),
             Standing::Serving(zone) => zone.0.as_str(),
             Standing::Skipped(_) => "skipped",
+            Standing::Awaiting(_) => "awaiting",
         })
         .collect();
     assert_eq!(told, ["a", "c"]);

@@ -151,6 +151,8 @@ pub struct Argument {
 pub struct PodMetadata {
     /// Labels the controller adds and removes.
     pub labels: BTreeMap<String, String>,
+    /// Annotations the controller adds and removes.
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// `spec.strategy.canary.trafficRouting`.

@@ -1,6 +1,8 @@
 //! What may be done to a zone. Actions that start a zone carry the clearance of all other zones, so
 //! that they cannot be made without having looked at them.
 
+use serde_json::Value;
+
 use crate::group::ZoneId;
 use crate::promote::Clearance;
 use crate::template::Images;
@@ -39,6 +41,23 @@ pub enum Action {
         /// That every other zone allows it.
         clearance: Clearance,
     },
+    /// Set the zone's template to one that it had before.
+    Restore {
+        /// That every other zone allows it.
+        clearance: Clearance,
+        /// The template.
+        template: Value,
+    },
+    /// Set the template of a zone in flight back to the stable one.
+    RollBack {
+        /// The zone.
+        zone: ZoneId,
+    },
+    /// Start an update again that was given up.
+    Retry {
+        /// That every other zone allows it.
+        clearance: Clearance,
+    },
     /// Give the zone's update up.
     Abort {
         /// The zone.
@@ -74,9 +93,12 @@ impl Action {
         match self {
             Self::Open { clearance }
             | Self::SetImage { clearance, .. }
+            | Self::Restore { clearance, .. }
+            | Self::Retry { clearance }
             | Self::Release { clearance } => clearance.zone(),
             Self::Continue { zone, .. }
             | Self::Hold { zone, .. }
+            | Self::RollBack { zone }
             | Self::Abort { zone }
             | Self::TrafficToStable { zone }
             | Self::Divert { zone, .. }
@@ -93,6 +115,9 @@ impl Action {
             Self::SetImage { .. } => "SetImage",
             Self::Hold { .. } => "Hold",
             Self::Release { .. } => "Release",
+            Self::Restore { .. } => "Restore",
+            Self::RollBack { .. } => "RollBack",
+            Self::Retry { .. } => "Retry",
             Self::Abort { .. } => "Abort",
             Self::TrafficToStable { .. } => "TrafficToStable",
             Self::Divert { .. } => "Divert",

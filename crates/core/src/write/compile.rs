@@ -8,9 +8,9 @@ use super::divert::{divert, end_diversion};
 use super::{Action, Guards, Op, Subresource, TargetKind, Write};
 use crate::group::{Group, ZoneId};
 use crate::scene::{PauseCondition, Rollout, Scene};
-use crate::template::Images;
+use crate::template::{Images, as_written};
 use crate::traffic::{RolloutRoute, rollout_routes};
-use crate::zone::HOLD_ANNOTATION;
+use crate::zone::{HOLD_ANNOTATION, template_of};
 
 /// Annotation that is changed to make the controller look again.
 const NUDGE_ANNOTATION: &str = "zone-rollout.io/nudge";
@@ -46,6 +46,11 @@ pub fn compile(action: &Action, scene: &Scene, group: &Group) -> Result<Write, D
         Action::SetImage { images, .. } => set_image(rollout, images),
         Action::Hold { run, .. } => Ok(hold(rollout, run)),
         Action::Release { .. } => release(rollout),
+        Action::Restore { template, .. } => {
+            Ok(set_template(rollout, same_object(&rollout.meta.uid), template.clone()))
+        }
+        Action::RollBack { .. } => roll_back(scene, rollout),
+        Action::Retry { .. } => retry(rollout),
         Action::Abort { .. } => abort(rollout),
         Action::TrafficToStable { .. } => traffic_to_stable(scene, rollout),
         Action::Nudge { .. } => Ok(nudge(rollout)),
@@ -106,6 +111,34 @@ fn set_image(rollout: &Rollout, images: &Images) -> Result<Write, Drift> {
         ops.push(Op::Replace(format!("{pointer}/image"), json!(image)));
     }
     Ok(on_spec(rollout, guards, ops))
+}
+
+/// Only over the template that was seen, whole: an edit that came between is nobody's to undo.
+fn set_template(rollout: &Rollout, guards: Guards, template: Value) -> Write {
+    let guards = guards.and("/spec/template", rollout.spec.template.clone());
+    on_spec(rollout, guards, vec![Op::Replace("/spec/template".to_owned(), template)])
+}
+
+/// The controller finds the stable ReplicaSet again by its template, if that is without what the
+/// controller itself has put into it (`FindNewReplicaSet` in `utils/replicaset/replicaset.go`).
+fn roll_back(scene: &Scene, rollout: &Rollout) -> Result<Write, Drift> {
+    let stable = &rollout.status.stable_rs;
+    let template = template_of(scene, rollout, stable).ok_or_else(|| {
+        Drift::new(format!("the stable ReplicaSet of Rollout `{}` is gone", rollout.meta.name))
+    })?;
+    let guards = same_object(&rollout.meta.uid).and("/status/stableRS", stable.as_str());
+    Ok(set_template(rollout, guards, as_written(template, rollout)))
+}
+
+/// Does what `kubectl argo rollouts retry rollout` does (`cmd/retry`), but only to this update.
+fn retry(rollout: &Rollout) -> Result<Write, Drift> {
+    if !rollout.status.abort {
+        return Err(Drift::new(format!("Rollout `{}` is not aborted any more", rollout.meta.name)));
+    }
+    let guards = same_object(&rollout.meta.uid)
+        .and("/status/currentPodHash", rollout.status.current_pod_hash.as_str())
+        .and("/status/abort", true);
+    Ok(on_status(rollout, guards, vec![Op::Remove("/status/abort".to_owned())]))
 }
 
 fn hold(rollout: &Rollout, run: &str) -> Write {

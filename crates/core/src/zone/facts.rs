@@ -108,6 +108,15 @@ fn is_stale(scene: &Scene, rollout: &Rollout) -> bool {
     }
 }
 
+/// The template of the Rollout's ReplicaSet with this hash, if it is known.
+pub(crate) fn template_of<'a>(
+    scene: &'a Scene,
+    rollout: &'a Rollout,
+    hash: &'a str,
+) -> Option<&'a Value> {
+    Workload::gather(scene, rollout, hash).template()
+}
+
 impl<'a> Workload<'a> {
     fn gather(scene: &'a Scene, rollout: &'a Rollout, hash: &'a str) -> Self {
         let replica_set =

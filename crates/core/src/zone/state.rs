@@ -314,7 +314,8 @@ pub fn target_template<'a>(scene: &'a Scene, group: &'a Group) -> Option<(&'a Va
     })
 }
 
-fn is_ours(rollout: &Rollout) -> bool {
+/// True of a Rollout whose `spec.paused` was set by this tool.
+pub(crate) fn is_ours(rollout: &Rollout) -> bool {
     rollout.meta.annotations.contains_key(HOLD_ANNOTATION)
 }
 

@@ -9,7 +9,7 @@ use zone_lab::{Lab, Namespace};
 use crate::schemas::ensure_fits;
 use crate::support::{
     Layout, PROMOTE, RING, SOAKS, SOON, ZONE_LOCAL, ask_all, ensure_code, ensure_says, group,
-    until_rollout, weight, zone,
+    lose_ready, until_rollout, weight, zone,
 };
 
 /// A group with zone a at 20 %, left there by its driver, and so many of its three stable pods not
@@ -25,9 +25,7 @@ async fn at_twenty(lab: &Lab, stem: &str, layout: Layout, unready: usize) -> Res
     running.line("zone a  step 2/3").await?;
     running.kill().await?;
     ensure!(weight(&namespace, a).await? == 20, "20 % is not in force");
-    for pod in stable.iter().take(unready) {
-        namespace.hold_unready(pod).await?;
-    }
+    lose_ready(&namespace, a, &stable[..unready]).await?;
     Ok(namespace)
 }
 

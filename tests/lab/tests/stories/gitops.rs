@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use zone_lab::{GitOps, Lab, Namespace, ZONES};
 
 use crate::support::{
-    History, LONG, Layout, PROMOTE, RING, SOAKS, ensure_code, ensure_says, open_gate, stable_image,
-    until_rollout, weight, writes, zone,
+    History, LONG, Layout, PROMOTE, RING, SOAKS, ensure_code, ensure_says, lose_ready, open_gate,
+    stable_image, until_rollout, weight, writes, zone,
 };
 
 /// How often Git is applied again.
@@ -125,7 +125,7 @@ async fn an_abort_needs_no_force_and_says_what_to_revert() -> Result<()> {
     .await?;
     open_gate(&namespace, a, 20).await?;
     let name = stable.first().and_then(|pod| pod.metadata.name.clone()).unwrap_or_default();
-    namespace.hold_unready(&name).await?;
+    lose_ready(&namespace, a, &[name]).await?;
     let aborted = namespace.plugin(["abort", "a"]).run().await?;
     ensure_code(&aborted, 0)?;
     ensure_says(&aborted, "so the route was written here")?;

@@ -1,6 +1,7 @@
 //! What the plugin promises, on the real control plane: each story is one that users live through.
 
 mod abort;
+mod by_hand;
 mod connection;
 mod contention;
 mod docs;

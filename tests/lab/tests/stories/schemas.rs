@@ -8,8 +8,9 @@ use jsonschema::Registry;
 use serde_json::{Value, json};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schemas");
-const SCHEMAS: [&str; 7] = [
+const SCHEMAS: [&str; 8] = [
     "abort",
+    "by-hand",
     "plan",
     "promotion-event",
     "promotion-result",

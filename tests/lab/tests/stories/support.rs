@@ -110,6 +110,18 @@ pub(crate) async fn until_rollout(
         .await
 }
 
+/// Makes pods of a zone fail their readiness probes, and waits until the Rollouts controller knows: what it
+/// does next rests on that.
+pub(crate) async fn lose_ready(namespace: &Namespace, zone: Zone, pods: &[String]) -> Result<()> {
+    let ready = |rollout: &Value| rollout["status"]["readyReplicas"].as_u64().unwrap_or(0);
+    let left = ready(&namespace.get(ROLLOUT, &rollout(zone)).await?) - pods.len() as u64;
+    for pod in pods {
+        namespace.hold_unready(pod).await?;
+    }
+    let what = format!("{left} pods Ready in its status");
+    until_rollout(namespace, zone, &what, |rollout| ready(rollout) == left).await.map(|_| ())
+}
+
 /// The image that a zone's stable pods run.
 pub(crate) async fn stable_image(namespace: &Namespace, zone: Zone) -> Result<String> {
     let rollout = namespace.get(ROLLOUT, &rollout(zone)).await?;

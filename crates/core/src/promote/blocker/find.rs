@@ -320,7 +320,7 @@ impl<'a> View<'a> {
                 found.push(Blocker::EarlyAnalysis(zone.id.clone()));
             }
             let holds = self.settings.hold && needs_hold(rollout);
-            let sets = matches!(self.goal, Goal::Set(_))
+            let sets = matches!(self.goal, Goal::Set(_) | Goal::Restored(_))
                 && self.settings.order.contains(&zone.id)
                 && !self.goal.is_asked_for(zone, rollout);
             if let Some(owner) = gitops::owner(&rollout.meta)
@@ -331,7 +331,7 @@ impl<'a> View<'a> {
             }
             if holds && !self.settings.freeze_autoscaler {
                 found.extend(
-                    self.autoscaler_of(rollout).map(|autoscaler| Blocker::HoldFreezes {
+                    autoscaler_of(self.scene, rollout).map(|autoscaler| Blocker::HoldFreezes {
                         zone: zone.id.clone(),
                         autoscaler,
                     }),
@@ -340,18 +340,19 @@ impl<'a> View<'a> {
         }
         found
     }
+}
 
-    fn autoscaler_of(&self, rollout: &Rollout) -> Option<String> {
-        self.scene
-            .autoscalers
-            .iter()
-            .map(|(_, autoscaler)| autoscaler)
-            .find(|autoscaler| {
-                let target = &autoscaler.spec.scale_target_ref;
-                target.kind == "Rollout" && target.name == rollout.meta.name
-            })
-            .map(|autoscaler| autoscaler.meta.name.clone())
-    }
+/// The autoscaler that scales a Rollout, if there is one.
+pub fn autoscaler_of(scene: &Scene, rollout: &Rollout) -> Option<String> {
+    scene
+        .autoscalers
+        .iter()
+        .map(|(_, autoscaler)| autoscaler)
+        .find(|autoscaler| {
+            let target = &autoscaler.spec.scale_target_ref;
+            target.kind == "Rollout" && target.name == rollout.meta.name
+        })
+        .map(|autoscaler| autoscaler.meta.name.clone())
 }
 
 /// A zone without a gate starts by itself when its template changes; a zone held already does not.

@@ -10,7 +10,7 @@ use crate::scene::{Coverage, Key};
 use crate::traffic::{DeadRoute, RouteGap};
 use crate::zone::{Outage, Waypoint, ZoneState};
 
-pub use find::blockers;
+pub use find::{autoscaler_of, blockers};
 pub(super) use find::{needs_hold, unheard};
 
 /// One thing that forbids a run.

@@ -1,4 +1,4 @@
-//! What `abort` tells programs.
+//! What `abort`, `retry`, `undo`, `hold` and `release` tell programs.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -9,22 +9,22 @@ use super::API_VERSION;
 use crate::exit::Exit;
 use crate::render::words::recalled::Told;
 
-/// What `abort -o json` prints.
+/// What a verb by hand prints with `-o json`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct AbortDocument {
+pub struct ByHandDocument {
     api_version: &'static str,
     kind: &'static str,
     time: Timestamp,
     namespace: String,
     group: String,
     exit_code: u8,
-    zones: Vec<RecalledZone>,
+    zones: Vec<ZoneResult>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct RecalledZone {
+struct ZoneResult {
     zone: String,
     /// One of a closed list.
     result: &'static str,
@@ -32,17 +32,23 @@ struct RecalledZone {
     next_commands: Vec<String>,
 }
 
-/// The document of an abort.
-pub fn abort(group: &Group, told: &[Told], exit: Exit, now: Moment) -> AbortDocument {
-    let zone = |told: &Told| RecalledZone {
+/// The document of a verb by hand; `kind` names the verb.
+pub fn by_hand(
+    kind: &'static str,
+    group: &Group,
+    told: &[Told],
+    exit: Exit,
+    now: Moment,
+) -> ByHandDocument {
+    let zone = |told: &Told| ZoneResult {
         zone: told.zone.to_string(),
         result: told.result,
         text: told.text.clone(),
         next_commands: told.next.clone(),
     };
-    AbortDocument {
+    ByHandDocument {
         api_version: API_VERSION,
-        kind: "AbortResult",
+        kind,
         time: now.wall,
         namespace: group.namespace.clone(),
         group: group.name.clone(),
