@@ -52,7 +52,7 @@ pub enum Verb {
     Abort(AbortArgs),
     /// Start zones again whose update was given up
     Retry(RetryArgs),
-    /// Take zones back to the version before: those in flight at once, those at rest by their steps
+    /// Take zones back to the version before, one after another
     Undo(UndoArgs),
     /// Hold zones where they are (spec.paused) until they are released
     Hold(HoldArgs),

@@ -44,6 +44,10 @@ fn what_the_program_itself_knows() {
     plan	Show what `promote --sequential` would do, and when, without doing it
     promote	Bring a new version to the zones, one after another
     abort	Take zones in flight back to their stable version, and see that it took effect
+    retry	Start zones again whose update was given up
+    undo	Take zones back to the version before, one after another
+    hold	Hold zones where they are (spec.paused) until they are released
+    release	Release zones that this tool holds
     evacuate	Send the clients of a zone to the stable pods of another
     restore	Bring the clients of an evacuated zone back to it
     diagnose	Find what is wrong in files or in a namespace, name the cause, and say what to do
