@@ -8,7 +8,7 @@ CARGO_ZIGBUILD_VERSION := 0.24.1
 ZIG_VERSION := 0.17.1
 LAB := $(CARGO) run --quiet -p zone-lab --bin lab --
 
-.PHONY: bench demo dist help install lab lab-down record test test-all tools
+.PHONY: bench campaign demo dist help install lab lab-down record test test-all tools
 
 help:
 	@echo 'make demo      show a release on a simulated cluster; SCENARIO=bad-release and others'
@@ -17,6 +17,7 @@ help:
 	@echo 'make lab       build and start a real control plane with three Rollouts, and leave it up'
 	@echo 'make lab-down  end it'
 	@echo 'make bench     measure it next to what there is today'
+	@echo 'make campaign  more schedules of faults on the simulated cluster than the tests try; N=2000'
 	@echo 'make record    record on it the stories that the simulated cluster is compared with'
 	@echo 'make test      everything that is checked before a change lands'
 	@echo 'make test-all  that, and what takes too long for it'
@@ -44,7 +45,10 @@ lab-down:
 bench:
 	$(CARGO) build --quiet --locked --release --bin kubectl-zone_rollout
 	$(CARGO) build --quiet --locked -p zone-lab --bin bench
-	$(LAB) run -- env PATH="$(CURDIR)/target/release:$$PATH" target/debug/bench
+	$(LAB) run -- sh -c 'PATH="$(CURDIR)/target/release:$$PATH" exec target/debug/bench'
+
+campaign:
+	CAMPAIGN=$(or $(N),2000) $(CARGO) test --quiet --locked --profile campaign -p zone-rollout-core --lib promotions
 
 test: tools
 	PATH="$(TOOLS)/bin:$$PATH" tests/phases.sh

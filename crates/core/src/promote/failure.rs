@@ -44,7 +44,7 @@ fn failure_of(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<Fail
         _ => {}
     }
     if facts.is_in_flight() {
-        failure_in_flight(scene, &facts, record, now)
+        failure_in_flight(run, scene, &facts, now)
     } else {
         let soak = record.witness.soak.as_ref()?;
         unmendable(soak.verdict()).or_else(|| unsteady(soak))
@@ -62,11 +62,12 @@ fn unsteady(soak: &Soak) -> Option<Failure> {
 }
 
 fn failure_in_flight(
+    run: &Run,
     scene: &Scene,
     facts: &ZoneFacts<'_>,
-    record: &crate::promote::ZoneRun,
     now: Moment,
 ) -> Option<Failure> {
+    let record = run.zone(&facts.zone.id);
     if let Some(outage) = outage(scene, facts) {
         return Some(Failure::Outage(outage));
     }
@@ -87,7 +88,8 @@ fn failure_in_flight(
         None | Some(Step::SetWeight(_) | Step::Other(StepKind::SetCanaryScale, _))
     );
     let limit = progress_limit(facts.rollout);
-    let late = waits_for_pods && record.changed.is_some_and(|since| past(since, limit, now));
+    let late = waits_for_pods
+        && run.quiet_since(scene, facts.zone, now).is_some_and(|since| past(since, limit, now));
     worst_trouble(canary_pods()).filter(|_| late).map(|trouble| Failure::Deadline {
         message: format!("nothing has changed for {}", format_duration(limit)),
         trouble: Some(trouble),

@@ -39,7 +39,6 @@ pub(super) fn out_of_time(run: &Run, scene: &Scene, now: Moment) -> Option<Outco
 /// What a zone waits for, if it has waited for too long.
 fn slow(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<String> {
     let record = run.zone(id);
-    let since = record.changed?;
     let soak = record.witness.soak.as_ref();
     // A zone that was verified once is looked at again when the next one is to start.
     if let Some(halted) = soak.and_then(Soak::halted_since)
@@ -52,7 +51,8 @@ fn slow(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<String> {
         };
     }
     let state = state_of(run, scene, id, now);
-    let rollout = run.group().zone(id)?.rollout(scene)?;
+    let zone = run.group().zone(id)?;
+    let rollout = zone.rollout(scene)?;
     let (limit, what) = match &state {
         ZoneState::Unobserved
         | ZoneState::Resuming
@@ -80,7 +80,7 @@ fn slow(run: &Run, scene: &Scene, id: &ZoneId, now: Moment) -> Option<String> {
         }
         _ => return None,
     };
-    past(since, limit, now).then_some(what)
+    past(run.quiet_since(scene, zone, now)?, limit, now).then_some(what)
 }
 
 /// How long a step may go on without any change.

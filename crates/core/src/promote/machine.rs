@@ -210,6 +210,8 @@ fn confirmed(run: &mut Run, scene: &Scene, now: Moment) -> Step {
     let mut step = Step::default();
     run.phase = Phase::Watching;
     run.unread = None;
+    // What this run may have done itself is not to be taken for somebody else's doing.
+    run.settle(scene, now);
     match decide(run, scene, now) {
         Decision::Act(action) => match compile(&action, scene, run.group()) {
             Ok(write) => {

@@ -370,6 +370,13 @@ impl Run {
         Some(Event::Zone(glimpse))
     }
 
+    /// Since when a zone has looked as it does in this scene. Nothing if the watches have shown something
+    /// else last: a fresh reading is ahead of them.
+    pub(super) fn quiet_since(&self, scene: &Scene, zone: &Zone, now: Moment) -> Option<Moment> {
+        let record = self.zone(&zone.id);
+        record.changed.filter(|_| self.glimpse(scene, zone, now) == record.glimpse)
+    }
+
     /// Forgets what was seen of the weights, and what was counted of the soaks, because changes may
     /// have been missed.
     pub(super) fn interrupted(&mut self, unwatched: Duration) {

@@ -110,24 +110,31 @@ pub(crate) async fn until_rollout(
         .await
 }
 
-/// Makes pods of a zone fail their readiness probes, and waits until the Rollouts controller knows: what it
-/// does next rests on that.
+/// Makes stable pods of a zone fail their readiness probes, and waits until their ReplicaSet says so: what
+/// the Rollouts controller does next rests on that.
 pub(crate) async fn lose_ready(namespace: &Namespace, zone: Zone, pods: &[String]) -> Result<()> {
-    let ready = |rollout: &Value| rollout["status"]["readyReplicas"].as_u64().unwrap_or(0);
-    let left = ready(&namespace.get(ROLLOUT, &rollout(zone)).await?) - pods.len() as u64;
+    let ready = async || {
+        let replica_set = stable_replica_set(namespace, zone).await?;
+        Ok::<_, anyhow::Error>(replica_set["status"]["readyReplicas"].as_u64().unwrap_or(0))
+    };
+    let left = ready().await?.saturating_sub(pods.len() as u64);
     for pod in pods {
         namespace.hold_unready(pod).await?;
     }
-    let what = format!("{left} pods Ready in its status");
-    until_rollout(namespace, zone, &what, |rollout| ready(rollout) == left).await.map(|_| ())
+    let what = format!("{left} stable pods of zone {} Ready in their ReplicaSet", zone.short);
+    namespace.until(what, SOON, async || Ok((ready().await? == left).then_some(()))).await
+}
+
+async fn stable_replica_set(namespace: &Namespace, zone: Zone) -> Result<Value> {
+    let rollout = namespace.get(ROLLOUT, &rollout(zone)).await?;
+    let stable = &rollout["status"]["stableRS"];
+    let name = format!("test-{}-{}", zone.short, stable.as_str().unwrap_or_default());
+    namespace.get(zone_lab::kinds::REPLICA_SET, &name).await
 }
 
 /// The image that a zone's stable pods run.
 pub(crate) async fn stable_image(namespace: &Namespace, zone: Zone) -> Result<String> {
-    let rollout = namespace.get(ROLLOUT, &rollout(zone)).await?;
-    let stable = &rollout["status"]["stableRS"];
-    let replica_set = format!("test-{}-{}", zone.short, stable.as_str().unwrap_or_default());
-    let replica_set = namespace.get(zone_lab::kinds::REPLICA_SET, &replica_set).await?;
+    let replica_set = stable_replica_set(namespace, zone).await?;
     let image = &replica_set["spec"]["template"]["spec"]["containers"][0]["image"];
     Ok(image.as_str().unwrap_or_default().to_owned())
 }

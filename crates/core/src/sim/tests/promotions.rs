@@ -9,7 +9,9 @@ use proptest::prelude::*;
 use super::support::at;
 use crate::group::{Group, ZoneId, find_groups};
 use crate::layout::{Spec, SpecZone, ring, zone_local};
-use crate::promote::{Goal, Input, OnFailure, Outcome, Pauses, Run, Settings, Step, step};
+use crate::promote::{
+    Goal, Input, OnFailure, Outcome, Pauses, Planned, Run, Settings, Step, plan, step,
+};
 use crate::scene::{Key, Scene};
 use crate::sim::{Act, By, Change, Face, Fault, ImageFate, World};
 use crate::testing::{settings, spec};
@@ -22,6 +24,15 @@ const WEIGHTS: [u32; 3] = [10, 50, 80];
 const NEW: &str = "myapp:v2";
 /// Far more looks than twenty minutes take.
 const LOOKS: usize = 10_000;
+/// How long a command that is started again gives the controller to notice a change.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How many schedules are tried; `make campaign` asks for more.
+const SCHEDULES: u32 = 100;
+
+fn schedules() -> ProptestConfig {
+    let asked = std::env::var("CAMPAIGN").ok().and_then(|number| number.parse().ok());
+    ProptestConfig { cases: asked.unwrap_or(SCHEDULES), ..ProptestConfig::default() }
+}
 
 /// A promotion in a world, with what happens to it at which second.
 struct Play {
@@ -29,17 +40,24 @@ struct Play {
     run: Run,
     acts: Vec<(Duration, Happening)>,
     writes: Vec<Write>,
+    /// What the watches go on to show while they are silent.
+    silent: Option<Arc<Scene>>,
 }
 
 #[derive(Debug, Clone)]
 enum Happening {
     Act(Act),
+    /// The next write fails in this way.
     Fault(Fault),
+    /// The tool is killed, and the same command is started again.
+    Crash,
+    /// The watches fall silent without a word, or show everything again.
+    Silence(bool),
 }
 
 /// A group at its gates, asked to run the new image.
 fn play(zones: usize, replicas: u32, in_ring: bool, seed: u64) -> Play {
-    let letters = ["a", "b", "c", "d"];
+    let letters = ["a", "b", "c", "d", "e", "f"];
     let zone = |short: &&str| SpecZone {
         short: (*short).to_owned(),
         topology: format!("us-east-1{short}"),
@@ -71,7 +89,7 @@ fn play(zones: usize, replicas: u32, in_ring: bool, seed: u64) -> Play {
         ..settings()
     };
     let run = Run::new(settings, group, goal, world.now());
-    Play { world, run, acts: Vec::new(), writes: Vec::new() }
+    Play { world, run, acts: Vec::new(), writes: Vec::new(), silent: None }
 }
 
 impl Play {
@@ -82,7 +100,7 @@ impl Play {
     /// Drives the run to its end, as the driver does.
     fn drive(&mut self) -> Outcome {
         let start = self.world.now();
-        let mut next = self.give(Input::Seen { scene: self.scene(), unwatched: None });
+        let mut next = self.see();
         for _ in 0..LOOKS {
             if let Some(outcome) = next.end {
                 return outcome;
@@ -119,14 +137,49 @@ impl Play {
                 // What it is about may be gone.
                 Happening::Act(act) => drop(self.world.act(act)),
                 Happening::Fault(fault) => self.world.fail_next_write(fault),
+                Happening::Silence(falls) => self.silent = falls.then(|| self.scene()),
+                Happening::Crash => {
+                    if let Some(outcome) = self.start_again() {
+                        return Step { end: Some(outcome), ..Step::default() };
+                    }
+                }
             }
-            return self.give(Input::Seen { scene: self.scene(), unwatched: None });
+            return self.see();
         }
         self.world.advance(due.unwrap_or(wake));
         match due {
-            Some(_) => self.give(Input::Seen { scene: self.scene(), unwatched: None }),
+            Some(_) => self.see(),
             None => self.give(Input::Tick),
         }
+    }
+
+    /// The same command again, which knows nothing of the run before. Returns how it ends if it does not
+    /// begin.
+    fn start_again(&mut self) -> Option<Outcome> {
+        self.silent = None;
+        let give_up = self.world.now().after(PATIENCE);
+        let settings = self.run.settings().clone();
+        loop {
+            let (scene, now) = (self.world.scene(), self.world.now());
+            let group = find_groups(&scene).remove(0);
+            let goal = Goal::in_flight(&scene, &group);
+            match (plan(&scene, &group, &settings, goal.as_ref(), now), goal) {
+                (Planned::Plan(_), Some(goal)) => {
+                    self.run = Run::new(settings, group, goal, now);
+                    return None;
+                }
+                (planned, _) if planned.awaits_controller() && now.mono < give_up.mono => {
+                    self.world.wait(Duration::from_millis(500));
+                }
+                (Planned::Refused(blockers), _) => return Some(Outcome::Refused(blockers)),
+                _ => return Some(Outcome::NothingToDo),
+            }
+        }
+    }
+
+    fn see(&mut self) -> Step {
+        let scene = self.silent.clone().unwrap_or_else(|| self.scene());
+        self.give(Input::Seen { scene, unwatched: None })
     }
 
     fn give(&mut self, input: Input) -> Step {
@@ -152,6 +205,9 @@ impl Play {
         }
         for other in group.zones.iter().filter(|zone| zone.id != own.id) {
             assert!(!started(other), "zone {} was started beside {}", own.id, other.id);
+            let serves = ZoneFacts::gather(&scene, other)
+                .is_some_and(|facts| facts.stable_ready() >= facts.rollout.replicas());
+            assert!(serves, "zone {} was started while {} did not serve", own.id, other.id);
         }
     }
 
@@ -230,9 +286,18 @@ fn a_controller_that_is_away_does_not_keep_a_run_for_ever() {
     assert!(matches!(play.drive(), Outcome::Stuck { .. }));
 }
 
+/// The watches are behind, and an answer was lost: what a fresh reading shows then is this run's own doing.
+#[test]
+fn a_lost_answer_is_no_act_of_somebody_else_while_the_watches_are_behind() {
+    let mut play = play(2, 1, true, 0);
+    play.acts =
+        in_time(vec![(60, Happening::Fault(Fault::AnswerLost)), (70, Happening::Silence(true))]);
+    assert_eq!(play.drive(), Outcome::Done);
+}
+
 fn happening(zones: usize) -> impl Strategy<Value = Happening> {
-    let zone = (0..zones).prop_map(|index| ["a", "b", "c", "d"][index].to_owned());
-    (zone, 0..16_u8).prop_map(|(zone, kind)| {
+    let zone = (0..zones).prop_map(|index| ["a", "b", "c", "d", "e", "f"][index].to_owned());
+    (zone, 0..22_u8).prop_map(|(zone, kind)| {
         let key = Key::new("default", format!("test-{zone}"));
         let topology = format!("us-east-1{zone}");
         Happening::Act(match kind {
@@ -250,32 +315,73 @@ fn happening(zones: usize) -> impl Strategy<Value = Happening> {
             11 => Act::Nodes { zone: topology, up: true },
             12 => Act::Controller(false),
             13 => Act::Controller(true),
-            14 => return Happening::Fault(Fault::AnswerLost),
-            _ => return Happening::Fault(Fault::NotSent),
+            14 => return Happening::Fault(Fault::Denied),
+            15 => return Happening::Fault(Fault::Invalid),
+            _ => return interruption(kind),
         })
     })
 }
 
+/// What delays a release and changes nothing about it.
+fn interruption(kind: u8) -> Happening {
+    match kind % 6 {
+        0 => Happening::Fault(Fault::AnswerLost),
+        1 => Happening::Fault(Fault::NotSent),
+        2 => Happening::Fault(Fault::Lost),
+        3 => Happening::Fault(Fault::Conflict),
+        4 => Happening::Silence(true),
+        _ => Happening::Crash,
+    }
+}
+
+/// Silence ends by itself after a while, as a watch that the server has forgotten does.
+fn in_time(happenings: Vec<(u64, Happening)>) -> Vec<(Duration, Happening)> {
+    let ends = |at: &u64| (Duration::from_secs(at + 20), Happening::Silence(false));
+    let mut all: Vec<(Duration, Happening)> = happenings
+        .iter()
+        .filter(|(_, it)| matches!(it, Happening::Silence(true)))
+        .map(|(at, _)| ends(at))
+        .collect();
+    all.extend(happenings.into_iter().map(|(at, it)| (Duration::from_secs(at), it)));
+    all.sort_by_key(|(at, _)| *at);
+    all
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(schedules())]
 
     #[test]
     fn whatever_happens_zones_are_started_one_by_one_and_done_is_true(
-        zones in 2..=4_usize,
-        replicas in 1..=4_u32,
+        zones in 2..=6_usize,
+        replicas in 1..=6_u32,
         in_ring in any::<bool>(),
         seed in any::<u64>(),
-        acts in prop::collection::vec((0..200_u64, happening(4)), 0..6),
+        acts in prop::collection::vec((0..300_u64, happening(6)), 0..8),
     ) {
         let mut play = play(zones, replicas, in_ring, seed);
-        play.acts = acts
-            .into_iter()
-            .map(|(second, act)| (Duration::from_secs(second), act))
-            .collect();
-        play.acts.sort_by_key(|(at, _)| *at);
+        play.acts = in_time(acts);
         if play.drive() == Outcome::Done {
             play.check_done();
         }
         play.check_steps();
+    }
+
+    #[test]
+    fn interrupted_at_any_moment_it_comes_to_the_same_end(
+        zones in 2..=4_usize,
+        replicas in 1..=4_u32,
+        in_ring in any::<bool>(),
+        seed in any::<u64>(),
+        kinds in prop::collection::vec((0..300_u64, (0..6_u8).prop_map(interruption)), 0..6),
+    ) {
+        let mut play = play(zones, replicas, in_ring, seed);
+        play.acts = in_time(kinds);
+        let outcome = play.drive();
+        prop_assert!(matches!(outcome, Outcome::Done | Outcome::NothingToDo), "{:?}", outcome);
+        play.check_done();
+        play.check_steps();
+        for zone in &play.group().zones {
+            prop_assert_eq!(play.weights(&zone.id), [0, 10, 50, 80, 100, 0]);
+        }
     }
 }

@@ -10,8 +10,8 @@ use zone_lab::kinds::ROLLOUT;
 
 use crate::measure::{milliseconds, percentile};
 
-/// Promotions that are driven; one of twelve zones has eleven gates that follow another zone.
-const RUNS: usize = 3;
+/// Promotions that are driven; one of three zones has two gates that follow another zone.
+const RUNS: usize = 15;
 const LONG: Duration = Duration::from_mins(10);
 
 pub(crate) async fn measure(namespace: &Namespace, plugin: &str) -> Result<()> {

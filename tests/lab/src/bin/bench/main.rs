@@ -42,7 +42,9 @@ async fn main() -> Result<()> {
     let user = scenes::user(&twelve).await?;
     let near = Link::open(&user, Duration::ZERO).await?;
     compare("12 zones", &lab, &programs, &near).await?;
-    latency::measure(&twelve, &plugin).await
+    drop(twelve);
+
+    latency::measure(&scenes::group(&lab, "release", 3).await?, &plugin).await
 }
 
 /// The plugin's ways to read, and those that people use today. The first one of these is what the
@@ -57,6 +59,7 @@ fn programs(plugin: &str) -> Vec<Program> {
         Program::new("kubectl zone-rollout status"),
         Program::new("status").by(plugin),
         Program::new("status -o json").by(plugin),
+        Program::new("diagnose").by(plugin),
         Program::new("--help").by(plugin),
     ]
 }
