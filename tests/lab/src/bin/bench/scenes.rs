@@ -15,6 +15,7 @@ const AT_ONCE: usize = 50;
 /// than that share them.
 pub(crate) async fn group(lab: &Lab, stem: &str, zones: usize) -> Result<Namespace> {
     let namespace = lab.namespace(stem).await?;
+    let share = zones > ZONES.len();
     let zones = ('a'..='z').take(zones).enumerate().map(|(index, short)| SpecZone {
         short: short.to_string(),
         topology: ZONES[index % ZONES.len()].topology.to_owned(),
@@ -26,7 +27,7 @@ pub(crate) async fn group(lab: &Lab, stem: &str, zones: usize) -> Result<Namespa
         ..namespace.spec("myapp:v1")
     };
     let mut objects = layout::zone_local(&spec);
-    for object in objects.iter_mut().filter(|object| object["kind"] == "Rollout") {
+    for object in objects.iter_mut().filter(|object| share && object["kind"] == "Rollout") {
         let short = object["spec"]["template"]["metadata"]["labels"]["zone"].clone();
         object["metadata"]["labels"] = json!({"zone-rollout.io/zone": short});
     }
