@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::layout::{ring, zone_local};
-use crate::scene::{Found, Origin};
+use crate::scene::{Coverage, Found, Origin};
 use crate::testing::{canary, now, running, spec};
 
 fn scene(objects: Vec<Value>) -> Scene {
@@ -110,4 +110,24 @@ fn give_versions(objects: &mut [Value]) {
         };
         object["apiVersion"] = version.into();
     }
+}
+
+#[test]
+fn a_budget_counts_no_pods_only_if_all_workloads_were_read() {
+    let rule = RULES.iter().find(|rule| rule.code == "ZRK005").unwrap();
+    let mut scene = scene(documents(&rule.failing_example()));
+    for seen in scene.rollouts.items.values_mut() {
+        seen.origin = Origin::Live;
+    }
+    let empty = |scene: &Scene| {
+        let all = diagnose(scene, Versions::default(), &BTreeSet::new()).findings;
+        all.iter().any(|finding| finding.rule.code == rule.code)
+    };
+    scene.deployments.coverage = Coverage::Complete(now());
+    for unread in [Coverage::NotGiven, Coverage::Forbidden] {
+        scene.stateful_sets.coverage = unread;
+        assert!(!empty(&scene));
+    }
+    scene.stateful_sets.coverage = Coverage::Complete(now());
+    assert!(empty(&scene));
 }
