@@ -75,9 +75,10 @@ async fn run(
         io.result(&format!("group {}: {nothing}", group.name));
         return Ok(Exit::Done);
     }
+    let kind = words::kind(&what);
     let hands = Hands::new(what, zones, asked.force);
     let (told, exit) = carry_out(context, want, &group, hands, asked.timeout, io).await?;
-    context.tell(words::kind(choice.verb), &group, &told, asked.output, exit, io)?;
+    context.tell(kind, &group, &told, asked.output, exit, io)?;
     Ok(exit)
 }
 
@@ -93,7 +94,14 @@ pub(super) async fn carry_out(
     permission::to_change(context, &group.namespace).await?;
     let mut signals = Signals::listen()?;
     let run = run_name(context.clock.now());
-    let keeper = Keeper::take(&*context.cluster, &group.namespace, &group.name, &run, io).await?;
+    let taking = Keeper::take(&*context.cluster, &group.namespace, &group.name, &run, io);
+    let keeper = tokio::select! {
+        taken = taking => taken?,
+        _ = signals.next() => {
+            let exit = Exit::Signal(signals.seen().unwrap_or_default());
+            return Err(Error::new(exit, "interrupted before anything was written"));
+        }
+    };
     // What was true before the lease was had may not be now.
     let scene = context.cluster.read(&want).await?;
     let intervening = Intervening {

@@ -43,7 +43,8 @@ pub(super) async fn run(context: &Context, args: &UndoArgs, io: &mut Io) -> Resu
         let (told, exit) =
             by_hand::carry_out(context, want.clone(), &group, hands, limit, io).await?;
         if exit != Exit::Done || resting.is_empty() {
-            context.tell(words::kind(NEW.verb), &group, &told, args.output, exit, io)?;
+            let kind = words::kind(&ByHand::RollBack);
+            context.tell(kind, &group, &told, args.output, exit, io)?;
             return Ok(exit);
         }
         for told in &told {

@@ -8,13 +8,13 @@ use zone_rollout_core::zone::ZoneState;
 use super::recalled::Told;
 use super::{Flags, happening};
 
-/// Name of a verb's document.
-pub fn kind(verb: &str) -> &'static str {
-    match verb {
-        "retry" => "RetryResult",
-        "hold" => "HoldResult",
-        "release" => "ReleaseResult",
-        _ => "UndoResult",
+/// Name of the document that tells of it.
+pub fn kind(what: &ByHand) -> &'static str {
+    match what {
+        ByHand::Retry => "RetryResult",
+        ByHand::RollBack => "UndoResult",
+        ByHand::Hold { .. } => "HoldResult",
+        ByHand::Release => "ReleaseResult",
     }
 }
 
