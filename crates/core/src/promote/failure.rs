@@ -71,7 +71,9 @@ fn failure_in_flight(
     if let Some(outage) = outage(scene, facts) {
         return Some(Failure::Outage(outage));
     }
-    if let Some(lag) = record.witness.passage.unproven(now) {
+    if let Some(lag) = record.witness.passage.unproven(now)
+        && is_still_in_force(facts, lag.in_force)
+    {
         return Some(Failure::Unproven { wanted: lag.wanted, in_force: lag.in_force });
     }
     let canary_pods = || facts.canary.iter().flat_map(|canary| canary.pods.iter().copied());
@@ -94,6 +96,12 @@ fn failure_in_flight(
         message: format!("nothing has changed for {}", format_duration(limit)),
         trouble: Some(trouble),
     })
+}
+
+/// False if this scene shows another weight than the watches did last: then they are behind, and what they
+/// have not shown is no proof. A route that cannot be read contradicts nothing.
+fn is_still_in_force(facts: &ZoneFacts<'_>, watched: u32) -> bool {
+    facts.in_force.as_ref().map_or(true, |in_force| in_force.lowest == watched)
 }
 
 /// A zone that was lost is always held, since the controller would march on through its steps

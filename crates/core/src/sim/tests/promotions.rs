@@ -12,12 +12,12 @@ use crate::layout::{Spec, SpecZone, ring, zone_local};
 use crate::promote::{
     Goal, Input, OnFailure, Outcome, Pauses, Planned, Run, Settings, Step, plan, step,
 };
-use crate::scene::{Key, Scene};
+use crate::scene::{Key, Kind, Scene, VirtualService};
 use crate::sim::{Act, By, Change, Face, Fault, ImageFate, World};
 use crate::testing::{settings, spec};
 use crate::time::Moment;
 use crate::traffic::weight_in_force;
-use crate::write::Write;
+use crate::write::{Subresource, Write};
 use crate::zone::ZoneFacts;
 
 const WEIGHTS: [u32; 3] = [10, 50, 80];
@@ -42,6 +42,8 @@ struct Play {
     writes: Vec<Write>,
     /// What the watches go on to show while they are silent.
     silent: Option<Arc<Scene>>,
+    /// The same of the VirtualServices' alone.
+    silent_routes: Option<Kind<VirtualService>>,
 }
 
 #[derive(Debug, Clone)]
@@ -53,6 +55,8 @@ enum Happening {
     Crash,
     /// The watches fall silent without a word, or show everything again.
     Silence(bool),
+    /// The same of the VirtualServices' alone.
+    SilentRoutes(bool),
 }
 
 /// A group at its gates, asked to run the new image.
@@ -89,7 +93,7 @@ fn play(zones: usize, replicas: u32, in_ring: bool, seed: u64) -> Play {
         ..settings()
     };
     let run = Run::new(settings, group, goal, world.now());
-    Play { world, run, acts: Vec::new(), writes: Vec::new(), silent: None }
+    Play { world, run, acts: Vec::new(), writes: Vec::new(), silent: None, silent_routes: None }
 }
 
 impl Play {
@@ -138,6 +142,9 @@ impl Play {
                 Happening::Act(act) => drop(self.world.act(act)),
                 Happening::Fault(fault) => self.world.fail_next_write(fault),
                 Happening::Silence(falls) => self.silent = falls.then(|| self.scene()),
+                Happening::SilentRoutes(falls) => {
+                    self.silent_routes = falls.then(|| self.world.scene().routes);
+                }
                 Happening::Crash => {
                     if let Some(outcome) = self.start_again() {
                         return Step { end: Some(outcome), ..Step::default() };
@@ -156,7 +163,7 @@ impl Play {
     /// The same command again, which knows nothing of the run before. Returns how it ends if it does not
     /// begin.
     fn start_again(&mut self) -> Option<Outcome> {
-        self.silent = None;
+        (self.silent, self.silent_routes) = (None, None);
         let give_up = self.world.now().after(PATIENCE);
         let settings = self.run.settings().clone();
         loop {
@@ -178,7 +185,10 @@ impl Play {
     }
 
     fn see(&mut self) -> Step {
-        let scene = self.silent.clone().unwrap_or_else(|| self.scene());
+        let mut scene = self.silent.clone().unwrap_or_else(|| self.scene());
+        if let Some(routes) = &self.silent_routes {
+            Arc::make_mut(&mut scene).routes = routes.clone();
+        }
         self.give(Input::Seen { scene, unwatched: None })
     }
 
@@ -293,6 +303,21 @@ fn a_lost_answer_is_no_act_of_somebody_else_while_the_watches_are_behind() {
     play.acts =
         in_time(vec![(60, Happening::Fault(Fault::AnswerLost)), (70, Happening::Silence(true))]);
     assert_eq!(play.drive(), Outcome::Done);
+}
+
+/// Only the watch of the VirtualServices is behind, for longer than a weight may take: what it has not shown
+/// is no reason to hold a zone.
+#[test]
+fn a_weight_that_one_watch_has_not_shown_holds_nothing() {
+    let mut play = play(2, 1, true, 0);
+    let silent = |falls| Happening::SilentRoutes(falls);
+    play.acts =
+        vec![(Duration::from_secs(15), silent(true)), (Duration::from_secs(38), silent(false))];
+    play.drive();
+    assert!(
+        play.writes.iter().all(|write| write.subresource == Subresource::Status),
+        "it was held"
+    );
 }
 
 fn happening(zones: usize) -> impl Strategy<Value = Happening> {
