@@ -20,6 +20,17 @@ pub struct Zones {
     pub all: bool,
 }
 
+/// How long the effect is waited for, and how it is told.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Telling {
+    /// How long to wait for the effect
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "2m")]
+    pub timeout: Duration,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: ByHandOutput,
+}
+
 /// `abort`
 #[derive(Debug, Args)]
 pub struct AbortArgs {
@@ -32,32 +43,26 @@ pub struct AbortArgs {
     /// Take the traffic back even if too few stable pods are Ready
     #[arg(long)]
     pub force_weights: bool,
-    /// How long to wait for the effect
-    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "2m")]
-    pub timeout: Duration,
-    /// Output format
-    #[arg(short, long, value_enum, default_value_t)]
-    pub output: ByHandOutput,
+    /// How the effect is awaited and told.
+    #[command(flatten)]
+    pub telling: Telling,
 }
 
-/// `retry`
+/// `retry` and `release`
 #[derive(Debug, Args)]
-pub struct RetryArgs {
-    /// Which zones; default: the one that is aborted.
+pub struct ByHandArgs {
+    /// Which zones; default: the one that is aborted, or held.
     #[command(flatten)]
     pub zones: Zones,
-    /// How long to wait for the effect
-    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "2m")]
-    pub timeout: Duration,
-    /// Output format
-    #[arg(short, long, value_enum, default_value_t)]
-    pub output: ByHandOutput,
+    /// How the effect is awaited and told.
+    #[command(flatten)]
+    pub telling: Telling,
 }
 
 /// `undo`
 #[derive(Debug, Args)]
 pub struct UndoArgs {
-    /// Which zones; default: the one in flight.
+    /// Which zones; default: the one on the newest version.
     #[command(flatten)]
     pub zones: Zones,
     /// Revision to go back to, of one finished zone; default: the one before
@@ -92,26 +97,9 @@ pub struct HoldArgs {
     /// Change specs even where GitOps owns them
     #[arg(long)]
     pub force: bool,
-    /// How long to wait for the effect
-    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "2m")]
-    pub timeout: Duration,
-    /// Output format
-    #[arg(short, long, value_enum, default_value_t)]
-    pub output: ByHandOutput,
-}
-
-/// `release`
-#[derive(Debug, Args)]
-pub struct ReleaseZonesArgs {
-    /// Which zones; default: the one that is held.
+    /// How the effect is awaited and told.
     #[command(flatten)]
-    pub zones: Zones,
-    /// How long to wait for the effect
-    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "2m")]
-    pub timeout: Duration,
-    /// Output format
-    #[arg(short, long, value_enum, default_value_t)]
-    pub output: ByHandOutput,
+    pub telling: Telling,
 }
 
 /// Formats of verbs by hand.

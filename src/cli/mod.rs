@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use by_hand::{
-    AbortArgs, ByHandOutput, HoldArgs, ReleaseZonesArgs, RetryArgs, UndoArgs, Zones,
-};
+pub use by_hand::{AbortArgs, ByHandArgs, ByHandOutput, HoldArgs, Telling, UndoArgs, Zones};
 pub use connection::Connection;
 pub use evacuate::{EvacuateArgs, RestoreArgs};
 pub use manifests::{GitOpsArg, LayoutArg, ManifestsArgs};
@@ -51,13 +49,13 @@ pub enum Verb {
     /// Take zones in flight back to their stable version, and see that it took effect
     Abort(AbortArgs),
     /// Start zones again whose update was given up
-    Retry(RetryArgs),
+    Retry(ByHandArgs),
     /// Take zones back to the version before, one after another
     Undo(UndoArgs),
     /// Hold zones where they are (spec.paused) until they are released
     Hold(HoldArgs),
     /// Release zones that this tool holds
-    Release(ReleaseZonesArgs),
+    Release(ByHandArgs),
     /// Send the clients of a zone to the stable pods of another
     Evacuate(EvacuateArgs),
     /// Bring the clients of an evacuated zone back to it

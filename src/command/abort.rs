@@ -38,7 +38,7 @@ pub(super) async fn run(context: &Context, args: &AbortArgs, io: &mut Io) -> Res
         signals: &mut signals,
         wrote: recalled::wrote,
     };
-    let troubles = aborting.carry_out(&mut recall, scene, args.timeout, io).await;
+    let troubles = aborting.carry_out(&mut recall, scene, args.telling.timeout, io).await;
     let told: Vec<recalled::Told> = recall
         .ends()
         .map(|(zone, end)| {
@@ -51,7 +51,7 @@ pub(super) async fn run(context: &Context, args: &AbortArgs, io: &mut Io) -> Res
         None => Exit::Failed,
         Some(signal) => Exit::Signal(signal),
     };
-    context.tell("AbortResult", &group, &told, args.output, exit, io)?;
+    context.tell("AbortResult", &group, &told, args.telling.output, exit, io)?;
     Ok(exit)
 }
 

@@ -9,7 +9,7 @@ use zone_rollout_core::group::Group;
 use super::release::run_name;
 use super::zones::Choice;
 use super::{Context, permission};
-use crate::cli::{ByHandOutput, HoldArgs, ReleaseZonesArgs, RetryArgs, Zones};
+use crate::cli::{ByHandArgs, ByHandOutput, HoldArgs, Telling, Zones};
 use crate::cluster::Want;
 use crate::driver::{Intervening, Keeper, Signals};
 use crate::error::Error;
@@ -28,35 +28,35 @@ const MOVING: Choice = Choice {
 const HELD: Choice =
     Choice { verb: "release", what: "held", fits: |_, _, facts| facts.rollout.spec.paused };
 
-pub(super) async fn retry(context: &Context, args: &RetryArgs, io: &mut Io) -> Result<Exit, Error> {
-    let asked =
-        Asked { zones: &args.zones, output: args.output, timeout: args.timeout, force: false };
+pub(super) async fn retry(
+    context: &Context,
+    args: &ByHandArgs,
+    io: &mut Io,
+) -> Result<Exit, Error> {
+    let asked = Asked { zones: &args.zones, telling: args.telling, force: false };
     run(context, &asked, &ABORTED, ByHand::Retry, io).await
 }
 
 pub(super) async fn hold(context: &Context, args: &HoldArgs, io: &mut Io) -> Result<Exit, Error> {
     let what =
         ByHand::Hold { run: run_name(context.clock.now()), freeze_autoscaler: args.freeze_hpa };
-    let asked =
-        Asked { zones: &args.zones, output: args.output, timeout: args.timeout, force: args.force };
+    let asked = Asked { zones: &args.zones, telling: args.telling, force: args.force };
     run(context, &asked, &MOVING, what, io).await
 }
 
 pub(super) async fn release(
     context: &Context,
-    args: &ReleaseZonesArgs,
+    args: &ByHandArgs,
     io: &mut Io,
 ) -> Result<Exit, Error> {
-    let asked =
-        Asked { zones: &args.zones, output: args.output, timeout: args.timeout, force: false };
+    let asked = Asked { zones: &args.zones, telling: args.telling, force: false };
     run(context, &asked, &HELD, ByHand::Release, io).await
 }
 
 /// What was typed, of all these verbs.
 struct Asked<'a> {
     zones: &'a Zones,
-    output: ByHandOutput,
-    timeout: Duration,
+    telling: Telling,
     force: bool,
 }
 
@@ -77,8 +77,8 @@ async fn run(
     }
     let kind = words::kind(&what);
     let hands = Hands::new(what, zones, asked.force);
-    let (told, exit) = carry_out(context, want, &group, hands, asked.timeout, io).await?;
-    context.tell(kind, &group, &told, asked.output, exit, io)?;
+    let (told, exit) = carry_out(context, want, &group, hands, asked.telling.timeout, io).await?;
+    context.tell(kind, &group, &told, asked.telling.output, exit, io)?;
     Ok(exit)
 }
 

@@ -157,7 +157,7 @@ impl Progress {
         }
     }
 
-    /// A controller that leaves a change unnoticed is touched, and again after twice as long.
+    /// A controller that leaves a change unnoticed is touched, and again if it still does.
     fn touch(&mut self, view: &View<'_>, id: &ZoneId) -> Option<Action> {
         let zone = view.group.zone(id)?;
         let facts = ZoneFacts::gather(view.scene, zone)?;

@@ -72,15 +72,9 @@ pub fn clear(
     zone: &ZoneId,
     now: Moment,
 ) -> Result<Clearance, Vec<Obstacle>> {
-    let (mut others, mut obstacles) = (Vec::new(), Vec::new());
-    obstacles.extend(own_obstacle(run, scene, zone, now));
-    for other in run.group().others(zone) {
-        match standing(run, scene, other, now) {
-            Ok(standing) => others.push(standing),
-            Err(obstacle) => obstacles.push(obstacle),
-        }
-    }
-    if obstacles.is_empty() { Ok(Clearance { zone: zone.clone(), others }) } else { Err(obstacles) }
+    let others = run.group().others(zone);
+    let own = own_obstacle(run, scene, zone, now);
+    agreed(zone, own, others.map(|other| standing(run, scene, other, now)))
 }
 
 /// The same for what a person does to a zone, of which nothing is remembered. What does not make the zone
@@ -95,9 +89,19 @@ pub fn clear_by_hand(
     moves: bool,
     now: Moment,
 ) -> Result<Clearance, Vec<Obstacle>> {
-    let (mut others, mut obstacles) = (Vec::new(), Vec::new());
-    for other in group.others(zone).filter(|_| moves) {
-        match standing_by_itself(scene, group, other, now) {
+    let others = group.others(zone).filter(|_| moves);
+    agreed(zone, None, others.map(|other| standing_by_itself(scene, group, other, now)))
+}
+
+/// A clearance if nothing is in the way: neither of the zone's own, nor of the others.
+fn agreed(
+    zone: &ZoneId,
+    own: Option<Obstacle>,
+    standings: impl Iterator<Item = Result<Standing, Obstacle>>,
+) -> Result<Clearance, Vec<Obstacle>> {
+    let (mut others, mut obstacles) = (Vec::new(), Vec::from_iter(own));
+    for standing in standings {
+        match standing {
             Ok(standing) => others.push(standing),
             Err(obstacle) => obstacles.push(obstacle),
         }

@@ -49,7 +49,7 @@ async fn an_aborted_zone_starts_again_at_its_gate() -> Result<()> {
     ensure_all_on(&namespace, "myapp:v2").await
 }
 
-/// A zone that was lost is held by hand where it is, and goes on when it is released.
+/// A zone is held by hand where it is, and goes on when it is released.
 #[tokio::test]
 async fn a_zone_is_held_midway_and_released() -> Result<()> {
     let lab = Lab::connect().await?;
